@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from airflow_dagsched.spark.session.plan_columns import find_used_columns, read_kept_columns, select_columns
+from airflow_dagsched.spark.session.plan_columns import KeptColumns, find_used_columns, select_columns
 from tests.spark.readers import collect, make_rows, read, readers
 
 MARK = "wide__0"
@@ -75,7 +75,7 @@ def over_kept(df: DataFrame, marked: DataFrame, positions: Any) -> DataFrame:
     """``df`` over the columns at these positions, persisted; Spark finds them by their plan afterwards."""
     kept = select_columns(marked, positions).persist()
     try:
-        return read_kept_columns(df, MARK, kept, positions)
+        return KeptColumns(kept, positions).read(df, MARK)
     finally:
         # What was found is in the plan.
         kept.unpersist()

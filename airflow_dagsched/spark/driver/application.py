@@ -14,6 +14,7 @@ from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.protocol.rules import decide_outcome
 from airflow_dagsched.spark.driver.look_ahead import StepCall, StepCalls
+from airflow_dagsched.spark.driver.read_plans import ReadPlans
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import End, Ends
@@ -56,6 +57,7 @@ class Application:
     call_early: Callable[[Application, StepCall], None]
     """Calls a step's function before its turn."""
     calls: StepCalls = field(default_factory=StepCalls)
+    read_plans: ReadPlans = field(default_factory=ReadPlans)
 
     def can_begin(self, step: str) -> bool:
         """Whether the step's function may be called: all above it is over, and it is no part of a loop."""

@@ -21,9 +21,9 @@ from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.fill_kept import fill_kept
 from airflow_dagsched.spark.driver.used_columns import find_columns_of, find_readers_columns, unite_columns
 from airflow_dagsched.spark.session.current import work_for
-from airflow_dagsched.spark.session.plan_columns import read_kept_columns, select_columns
+from airflow_dagsched.spark.session.plan_columns import KeptColumns, select_columns
 from airflow_dagsched.spark.session.plan_markers import count_marks
-from airflow_dagsched.spark.steps.deferred import Deferred, KeptColumns
+from airflow_dagsched.spark.steps.deferred import Deferred
 from airflow_dagsched.spark.steps.planned import Planned
 
 
@@ -76,7 +76,8 @@ def _keep_lazy(
     # Its own alias is no dataset below it.
     (kept,) = keep_inputs(app, session, (Planned(output, rows, "keep", False),))
     app.shelf.keep_beside(output, kept.df)
-    return tuple(replace(each, df=read_kept_columns(each.df, handed.mark, kept.df, columns)) for each in planned)
+    there = KeptColumns(kept.df, columns)
+    return tuple(replace(each, df=there.read(each.df, handed.mark)) for each in planned)
 
 
 def _keep_for_readers(app: Application, deferred: Deferred) -> None:
@@ -136,7 +137,7 @@ def _read_kept(app: Application, deferred: Deferred, each: Planned) -> Planned:
         return each
     used = find_columns_of(app, deferred.output, each)
     if used is not None and used <= kept.positions:
-        return replace(each, df=read_kept_columns(each.df, deferred.mark, kept.df, kept.positions))
+        return replace(each, df=kept.read(each.df, deferred.mark))
     keep_whole(app, deferred)
     return each
 

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_dagsched.spark.session.current import CURRENT
+
 if TYPE_CHECKING:
     from airflow_dagsched.spark.steps.planned import Planned
 
@@ -43,8 +45,13 @@ class StepCall:
     """Whether it executes something itself: then it is not known what it will return."""
     turn: Any = None
     """Of its function's call; None where it was not called."""
-    ended: bool = False
-    """Whether it had no job: then its turn was over before it came."""
+    over: threading.Event = field(default_factory=threading.Event)
+    """Set when its turn is over, and those that read its rows may be called."""
+
+    @property
+    def has_no_job(self) -> bool:
+        """Whether its rows are made by others' jobs, all of them."""
+        return bool(self.planned) and not any(each.is_executed for each in self.planned)
 
     def act(self) -> None:
         """Its function is about to execute something: blocks until it is the step's turn."""
@@ -101,4 +108,9 @@ class StepCalls:
 def wait_for_plans(call: StepCall, until_s: float) -> tuple[Planned, ...] | None:
     """What the step's function returned; None if that is not known by ``until_s`` of the monotonic clock."""
     call.told.wait(max(0.0, until_s - time.monotonic()))
-    return call.planned if call.told.is_set() and not call.acts else None
+    if not call.told.is_set() or call.acts:
+        return None
+    # Those that read its rows are asked next, and can be called when its turn is over: a moment after it has returned.
+    if call.has_no_job and CURRENT.step != call.step:
+        call.over.wait(max(0.0, until_s - time.monotonic()))
+    return call.planned

@@ -29,7 +29,8 @@ from airflow_dagsched.spark.steps.planned import Planned
 def run_step(app: Application, step: str) -> None:
     """The step's whole turn, its end on the ledger. Raises nothing of the author's."""
     call = app.calls.begin_turn(step)
-    if call.ended:
+    # Called before, and without a job of its own: that was its turn.
+    if call.over.is_set():
         return
     if call.turn is None:
         made = app.find_early_end(step)
@@ -51,8 +52,7 @@ def call_early(app: Application, call: StepCall) -> None:
     finally:
         # Whatever became of it: somebody waits.
         call.return_plans(call.planned)
-    if call.turn is not None and call.turn.has_no_job:
-        call.ended = True
+    if call.turn is not None and call.has_no_job:
         _finish_turn(call.turn)
 
 
@@ -64,6 +64,7 @@ def _finish_turn(turn: Turn) -> None:
         except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the step
             turn.fail(error)
         finally:
+            turn.step_call.over.set()
             # A line that the author's code only began is one.
             end_lines()
             app.give_up(step)
@@ -86,12 +87,6 @@ class Turn:
         self.seconds = 0.0
         self.kept_s = 0.0
         """Seconds that went into keeping what is read here and elsewhere: those are not this step's."""
-
-    @property
-    def has_no_job(self) -> bool:
-        """Whether its rows are made by others' jobs, all of them."""
-        planned = self.step_call.planned
-        return self.answer is not None and bool(planned) and not any(each.is_executed for each in planned)
 
     def call(self) -> None:
         """Call the step's function; what it raises is kept for its turn."""

@@ -6,7 +6,6 @@ it takes for the columns that these use. A reader whose plan is not there, or ca
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,13 +14,9 @@ from functools import partial
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.look_ahead import PATIENCE_S, StepCall, wait_for_plans
-from airflow_dagsched.spark.session.plan_columns import find_used_columns, select_columns
+from airflow_dagsched.spark.driver.read_plans import Columns
+from airflow_dagsched.spark.session.plan_columns import select_columns
 from airflow_dagsched.spark.steps.planned import Planned
-
-log = logging.getLogger(__name__)
-
-Columns = frozenset[int]
-"""Positions in a dataset."""
 
 
 def find_readers_columns(app: Application, output: Output) -> Columns | None:
@@ -31,12 +26,7 @@ def find_readers_columns(app: Application, output: Output) -> Columns | None:
 
 def find_columns_of(app: Application, output: Output, each: Planned) -> Columns | None:
     """The columns of ``output`` that the plan of ``each`` uses; None: all."""
-    handed = app.shelf.get_handed(output)
-    try:
-        return find_used_columns(each.df, handed.content, handed.mark)
-    except Exception as error:  # noqa: BLE001 - a plan that can't be read costs time, never an answer
-        log.debug("the plan of %s is not read: %s", each.output, error)
-        return None
+    return app.read_plans.find_columns(each.df, app.shelf.get_handed(output))
 
 
 def unite_columns(found: Iterable[Columns | None]) -> Columns | None:

@@ -15,11 +15,15 @@ The constant is a value that the column might have had: null only where it may b
 left out tests for null by then, and the plan that is executed would not agree.
 
 A plan is read only as far as each of its nodes is known to name all that it takes; of another none is known.
+
+Each word with Java is a message there and back, and each object that comes back a third: nothing here goes over all
+columns of a dataset more than once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -60,44 +64,58 @@ def find_used_columns(df: DataFrame, marked: DataFrame, mark: str) -> frozenset[
     if not all(_is_whole(node, marked) for node in nodes):
         return None
     leaf = _make_leaf(marked)
-    over = {node: _rename_columns(df, leaf.newInstance(), node) for node in nodes}
+    over = {node: _give_columns(df, leaf, node.output()) for node in nodes}
     optimised = make_frame(_replace_nodes(df, plan, over), df.sparkSession)._jdf.queryExecution().optimizedPlan()
-    named = _list_named(optimised)
+    attributes = _find_class(df, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
+    named = _collect_named(optimised, attributes)
     if named is None:
         return None
-    named |= _list_ids(optimised.output())
+    used = [column.exprId() for column in iterate_items(_unite(named, attributes.apply(optimised.output())).toSeq())]
     # Those that are there now: who puts a subquery in twice gives the columns of the second other ids.
-    leaves = _find_leaves(optimised, leaf.rdd().id())
-    columns = ([_get_id(column) for column in iterate_items(each.output())] for each in leaves)
-    return frozenset(at for ids in columns for at, each in enumerate(ids) if each in named)
+    columns = [_index_columns(df, each.output()) for each in _find_leaves(optimised, leaf.rdd().id())]
+    return frozenset(at for each in columns for column in used if (at := each.indexOf(column)) >= 0)
 
 
 def select_columns(df: DataFrame, positions: Iterable[int]) -> DataFrame:
     """The columns of ``df`` at these positions, by which alone columns of one name are told apart."""
     plan = df._jdf.queryExecution().analyzed()
-    columns = [*iterate_items(plan.output())]
-    return make_frame(_project(df, [columns[at] for at in sorted(positions)], plan), df.sparkSession)
+    output = plan.output()
+    return make_frame(_project(df, [output.apply(at) for at in sorted(positions)], plan), df.sparkSession)
 
 
-def read_kept_columns(df: DataFrame, mark: str, kept: DataFrame, positions: frozenset[int]) -> DataFrame:
-    """``df`` over ``kept``, which is persisted and has the columns of the marked dataset at ``positions``, no others.
+@dataclass(frozen=True)
+class KeptColumns:
+    """What is kept of a marked dataset."""
 
-    The caller knows by ``find_used_columns`` that no others are used.
-    """
-    plan = df._jdf.queryExecution().analyzed()
-    nodes = find_marked(plan, mark)
-    if not nodes:
-        return df
-    # A new execution, for Spark looks for what is cached only once in each.
-    relation = (
-        make_frame(kept._jdf.queryExecution().analyzed(), kept.sparkSession)._jdf.queryExecution().withCachedData()
-    )
-    over = {}
-    for node in nodes:
-        leaf = relation.newInstance()
-        there = dict(zip(sorted(positions), iterate_items(leaf.output()), strict=True))
-        over[node] = _rename_columns(df, leaf, node, there)
-    return make_frame(_replace_nodes(df, plan, over), df.sparkSession)
+    df: DataFrame
+    """Persisted; it has the columns at ``positions``, no others."""
+    positions: frozenset[int]
+    """Of its columns in the dataset."""
+    _instead: dict[Any, Any] = field(default_factory=dict)
+    """Node that is the dataset -> what stands there for it: mostly one for all readers."""
+
+    def read(self, df: DataFrame, mark: str) -> DataFrame:
+        """``df`` over what is kept of the dataset of this mark.
+
+        The caller knows by ``find_used_columns`` that no other columns are used.
+        """
+        plan = df._jdf.queryExecution().analyzed()
+        nodes = find_marked(plan, mark)
+        if not nodes:
+            return df
+        for node in nodes:
+            if node not in self._instead:
+                self._instead[node] = self._stand_in(node.output())
+        return make_frame(_replace_nodes(df, plan, {node: self._instead[node] for node in nodes}), df.sparkSession)
+
+    def _stand_in(self, output: Any) -> Any:
+        """The columns ``output``: those that are kept, and a constant for each other one."""
+        columns = dict(enumerate(iterate_items(output)))
+        there = _make_sequence(self.df, [columns[at] for at in sorted(self.positions)])
+        relation = _find_relation(self.df).withOutput(there)
+        filled = _fill_columns(self.df, [column for at, column in columns.items() if at not in self.positions])
+        named = [column if at in self.positions else next(filled) for at, column in columns.items()]
+        return _project(self.df, named, relation)
 
 
 def measure_kept(kept: DataFrame) -> int:
@@ -113,8 +131,8 @@ def _find_relation(kept: DataFrame) -> Any:
 
 def make_frame(plan: Any, session: SparkSession) -> DataFrame:
     """A DataFrame of ``plan`` in ``session``."""
-    rows = _jvm(session).org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
-    return ClassicDataFrame(rows, session)
+    datasets = getattr(_jvm(session), "org.apache.spark.sql.classic.Dataset")
+    return ClassicDataFrame(datasets.ofRows(session._jsparkSession, plan), session)
 
 
 def _is_whole(node: Any, marked: DataFrame) -> bool:
@@ -131,71 +149,78 @@ def _make_leaf(marked: DataFrame) -> Any:
     return frame.queryExecution().analyzed()
 
 
-def _rename_columns(df: DataFrame, leaf: Any, node: Any, there: Mapping[int, Any] | None = None) -> Any:
-    """The columns of ``leaf`` under the names and ids that they have at ``node``.
-
-    :param there: those that the leaf has, by their position in the dataset; None: all.
-    """
-    jvm = _jvm(df.sparkSession)
-    new = jvm.org.apache.spark.sql.catalyst.expressions.Alias
-    none = getattr(jvm, "scala.None$").__getattr__("MODULE$")
-    columns = dict(enumerate(iterate_items(leaf.output()))) if there is None else there
-    named = [
-        new(
-            columns.get(at) or _fill_column(df, like),
-            like.name(),
-            like.exprId(),
-            like.qualifier(),
-            none,
-            _make_sequence(df, []),
-        )
-        for at, like in enumerate(iterate_items(node.output()))
-    ]
-    return _project(df, named, leaf)
+def _give_columns(df: DataFrame, leaf: Any, output: Any) -> Any:
+    """The ``leaf`` with these columns for its own, under the names and ids that they have in a plan."""
+    session = df.sparkSession
+    gateway = session.sparkContext._gateway
+    assert gateway is not None
+    made = gateway.new_array(_find_class(df, "java.lang.Object"), leaf.productArity())
+    made[0] = output
+    for at in range(1, leaf.productArity()):
+        made[at] = leaf.productElement(at)
+    # Its constructor has other arguments in each version.
+    return leaf.makeCopy(made)
 
 
-def _fill_column(df: DataFrame, column: Any) -> Any:
-    """A constant of the column's type, which the column might have held."""
-    literal = getattr(_jvm(df.sparkSession), "org.apache.spark.sql.catalyst.expressions.Literal$").__getattr__(
-        "MODULE$"
-    )
-    kind = column.dataType()
-    return literal.create(None, kind) if column.nullable() else literal.default(kind)
+def _index_columns(df: DataFrame, output: Any) -> Any:
+    """The place of each column in ``output``, by its id."""
+    return _find_class(df, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")(output)
+
+
+def _fill_columns(df: DataFrame, columns: list[Any]) -> Iterator[Any]:
+    """For each of ``columns`` a constant in its place, of its type, which it might have held."""
+    alias = _find_class(df, "org.apache.spark.sql.catalyst.expressions.Alias")
+    literal = _find_object(df, "org.apache.spark.sql.catalyst.expressions.Literal")
+    none, nothing = _find_object(df, "scala.None"), _make_sequence(df, [])
+    for column in columns:
+        kind = column.dataType()
+        value = literal.create(None, kind) if column.nullable() else literal.default(kind)
+        yield alias(value, column.name(), column.exprId(), column.qualifier(), none, nothing)
 
 
 def _project(df: DataFrame, columns: list[Any], plan: Any) -> Any:
-    return _jvm(df.sparkSession).org.apache.spark.sql.catalyst.plans.logical.Project(_make_sequence(df, columns), plan)
+    project = _find_class(df, "org.apache.spark.sql.catalyst.plans.logical.Project")
+    return project(_make_sequence(df, columns), plan)
 
 
 def _replace_nodes(df: DataFrame, plan: Any, over: dict[Any, Any]) -> Any:
-    jvm = _jvm(df.sparkSession)
-    table = jvm.java.util.HashMap()
+    table = _find_class(df, "java.util.HashMap")()
     for node, instead in over.items():
         table.put(node, instead)
     # Scala's map is a function of its keys, and so a rule that is none of Python's.
-    return plan.transformDownWithSubqueries(jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(table))
+    return plan.transformDownWithSubqueries(
+        _find_class(df, "org.apache.spark.api.python.PythonUtils").toScalaMap(table)
+    )
 
 
 def _make_sequence(df: DataFrame, items: list[Any]) -> Any:
-    return _jvm(df.sparkSession).org.apache.spark.api.python.PythonUtils.toSeq(items)
+    return _find_class(df, "org.apache.spark.api.python.PythonUtils").toSeq(items)
 
 
-def _list_named(plan: Any) -> set[int] | None:
-    """Ids of all columns that a node of the optimised ``plan`` takes; None where a node may take what it does not name.
+def _collect_named(plan: Any, attributes: Any) -> Any:
+    """All columns that a node of the optimised ``plan`` takes; None where a node may take what it does not name.
 
     A leaf takes nothing.
+
+    :param attributes: the class of sets of columns, in which they are told apart by their ids.
     """
     name, children = str(plan.nodeName()), [*iterate_items(plan.children())]
     if children and name not in NAMING and name not in TAKING_ALL:
         return None
     subqueries = [*iterate_items(plan.subqueries())]
-    below = [_list_named(each) for each in (*children, *subqueries)]
-    # The rows of a subquery leave by its own output.
-    whole = [*subqueries, *(children if name in TAKING_ALL else [])]
+    below = [_collect_named(each, attributes) for each in (*children, *subqueries)]
     if None in below:
         return None
-    taken = (_list_ids(each.output()) for each in whole)
-    return _list_ids(plan.references().toSeq()).union(*(each for each in below if each is not None), *taken)
+    # The rows of a subquery leave by its own output.
+    whole = [*subqueries, *(children if name in TAKING_ALL else [])]
+    return _unite(plan.references(), *below, *(attributes.apply(each.output()) for each in whole))
+
+
+def _unite(first: Any, *others: Any) -> Any:
+    """All columns of these sets."""
+    for each in others:
+        first = getattr(first, "$plus$plus")(each)
+    return first
 
 
 def _find_leaves(plan: Any, rdd: int) -> list[Any]:
@@ -206,12 +231,15 @@ def _find_leaves(plan: Any, rdd: int) -> list[Any]:
     return [leaf for each in below for leaf in _find_leaves(each, rdd)]
 
 
-def _list_ids(columns: Any) -> set[int]:
-    return {_get_id(column) for column in iterate_items(columns)}
+def _find_class(df: DataFrame, name: str) -> Any:
+    """Java's class of this name."""
+    # By its whole name, not part by part: each would be a message.
+    return getattr(_jvm(df.sparkSession), name)
 
 
-def _get_id(column: Any) -> int:
-    return int(column.exprId().id())
+def _find_object(df: DataFrame, name: str) -> Any:
+    """Scala's object of this name."""
+    return _find_class(df, f"{name}$").__getattr__("MODULE$")
 
 
 def _jvm(session: SparkSession) -> Any:

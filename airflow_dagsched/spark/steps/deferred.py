@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import Failure
+from airflow_dagsched.spark.session.plan_columns import KeptColumns
 
 
 @dataclass
@@ -28,15 +29,6 @@ class RowsFailed(DagschedError):
 
     def __str__(self) -> str:
         return f"{self.step!r}, whose rows are read, failed: {self.failure.message}"
-
-
-@dataclass(frozen=True, slots=True)
-class KeptColumns:
-    """What is kept of a dataset."""
-
-    df: DataFrame
-    positions: frozenset[int]
-    """Of its columns in the dataset."""
 
 
 @dataclass
