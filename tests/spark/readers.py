@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
+from airflow_dagsched.spark.session.observed import quote_name
+
 Op = Callable[[DataFrame, Random], DataFrame]
 MOST_COLUMNS = 14
 
@@ -47,37 +49,39 @@ def pick(df: DataFrame, dice: Random, kind: type | None = None) -> str | None:
 
 
 def some(df: DataFrame, dice: Random) -> list[str]:
-    return sorted(dice.sample(df.columns, dice.randint(1, len(df.columns))))
+    """Some of its columns, as they are asked for. Of two of one name neither can be."""
+    return sorted(map(quote_name, dice.sample(df.columns, dice.randint(1, len(df.columns)))))
 
 
 def compare(df: DataFrame, dice: Random) -> Any:
     name = pick(df, dice)
     if name is None:
         return sf.lit(True)
-    text = sf.col(f"`{name}`").cast("string")
+    text = sf.col(quote_name(name)).cast("string")
     return dice.choice([text > "2", text.isNotNull(), text.isNull(), text.isin("0", "1", "x"), text.eqNullSafe("1")])
 
 
 def with_udf(df: DataFrame, dice: Random) -> DataFrame:
     name = pick(df, dice, LongType)
     made = dice.choice([sf.udf, sf.pandas_udf])(lambda x: x, "long")
-    return df if name is None else df.withColumn("called", made(sf.col(name)))
+    return df if name is None else df.withColumn("called", made(sf.col(quote_name(name))))
 
 
 def grouped(df: DataFrame, dice: Random) -> DataFrame:
     by, of = pick(df, dice), pick(df, dice)
     if by is None or of is None:
         return df.groupBy().count()
-    text = sf.col(of).cast("string")
+    text = sf.col(quote_name(of)).cast("string")
     what = dice.choice([sf.count("*"), sf.count(text), sf.max(text), sf.countDistinct(text)])
-    return df.groupBy(by).agg(what.alias("found"))
+    return df.groupBy(quote_name(by)).agg(what.alias("found"))
 
 
 def ranked(df: DataFrame, dice: Random) -> DataFrame:
     by, of = pick(df, dice), pick(df, dice)
     if by is None or of is None:
         return df
-    ranks = df.withColumn("place", dice.choice([sf.rank, sf.dense_rank])().over(Window.partitionBy(by).orderBy(of)))
+    over = Window.partitionBy(quote_name(by)).orderBy(quote_name(of))
+    ranks = df.withColumn("place", dice.choice([sf.rank, sf.dense_rank])().over(over))
     return dice.choice([ranks, ranks.where("place < 3")])
 
 
@@ -87,9 +91,9 @@ def joined(df: DataFrame, dice: Random) -> DataFrame:
     if by is None or by not in other.columns:
         return df
     how = dice.choice(["inner", "left", "left_semi", "left_anti"])
-    right = other.select(*[sf.col(f"`{name}`").alias(f"r{at}") for at, name in enumerate(other.columns)])
-    kept = df.join(right, df[by].eqNullSafe(right[f"r{other.columns.index(by)}"]), how)
-    return kept.select(*kept.columns[:MOST_COLUMNS])
+    right = other.toDF(*[f"r{at}" for at in range(len(other.columns))])
+    kept = df.join(right, df[quote_name(by)].eqNullSafe(right[f"r{other.columns.index(by)}"]), how)
+    return kept.select(*map(quote_name, kept.columns[:MOST_COLUMNS]))
 
 
 def asked_in_sql(df: DataFrame, dice: Random) -> DataFrame:
@@ -110,14 +114,14 @@ def asked_in_sql(df: DataFrame, dice: Random) -> DataFrame:
         "select {c} from {v} intersect select {c} from {v}",
         "select {c} from {v} except all select {c} from {v} where cast({c} as string) > '1'",
     ])  # fmt: skip
-    return df.sparkSession.sql(text.format(v=name, c=f"`{by}`"))
+    return df.sparkSession.sql(text.format(v=name, c=quote_name(by)))
 
 
 def in_pandas(df: DataFrame, dice: Random) -> DataFrame:
     name = pick(df, dice, LongType)
     if name is None:
         return df
-    some_of_it = df.select(name, sf.lit(1).alias("one"))
+    some_of_it = df.select(quote_name(name), sf.lit(1).alias("one"))
     if dice.random() < 0.5:
         return some_of_it.mapInPandas(lambda frames: frames, some_of_it.schema)
     return some_of_it.groupBy("one").applyInPandas(lambda frame: frame.sort_values(frame.columns[0]), some_of_it.schema)
@@ -126,16 +130,23 @@ def in_pandas(df: DataFrame, dice: Random) -> DataFrame:
 def exploded(df: DataFrame, dice: Random) -> DataFrame:
     name = pick(df, dice, ArrayType)
     made = dice.choice([sf.explode, sf.explode_outer])
-    return df if name is None else df.withColumn("item", made(name))
+    return df if name is None else df.withColumn("item", made(quote_name(name)))
 
 
 def nested(df: DataFrame, dice: Random) -> DataFrame:
     name = pick(df, dice, StructType)
-    return df if name is None else df.withColumn("inner", sf.col(f"{name}.x"))
+    if name is None:
+        return df
+    inner = sf.col(f"{quote_name(name)}.{quote_name(dice.choice(df.select(f'{quote_name(name)}.*').columns))}")
+    return dice.choice([df.withColumn("inner", inner), df.select(inner.alias("inner")), df.where(inner.isNotNull())])
 
 
 def renamed(df: DataFrame, dice: Random) -> DataFrame:
-    return df.withColumnRenamed(dice.choice(df.columns), "renamed") if "renamed" not in df.columns else df
+    name = dice.choice(["renamed", "re.named", dice.choice(df.columns)])
+    return dice.choice([
+        lambda: df.withColumnRenamed(dice.choice(df.columns), name),
+        lambda: df.toDF(*[f"{at}.{each}" for at, each in enumerate(df.columns)]),
+    ])()  # fmt: skip
 
 
 def dropped(df: DataFrame, dice: Random) -> DataFrame:
@@ -143,7 +154,7 @@ def dropped(df: DataFrame, dice: Random) -> DataFrame:
 
 
 def distinct(df: DataFrame, dice: Random) -> DataFrame:
-    plain = [name for name, kind in df.dtypes if not kind.startswith("map")]
+    plain = [quote_name(name) for name, kind in df.dtypes if "map<" not in kind and kind not in ("variant", "interval")]
     return df.select(*plain).distinct() if plain else df
 
 
@@ -152,7 +163,7 @@ def united(df: DataFrame, dice: Random) -> DataFrame:
 
 
 def filled(df: DataFrame, dice: Random) -> DataFrame:
-    return dice.choice([df.fillna(0), df.dropna(subset=[dice.choice(df.columns)]), df.fillna("?")])
+    return dice.choice([df.fillna(0), df.dropna(subset=[quote_name(dice.choice(df.columns))]), df.fillna("?")])
 
 
 def told(df: DataFrame, dice: Random) -> DataFrame:
@@ -173,12 +184,21 @@ def counted(df: DataFrame, dice: Random) -> DataFrame:
 
 def text_of(df: DataFrame, dice: Random) -> DataFrame:
     name = pick(df, dice, StringType)
-    return df if name is None else df.withColumn(name, sf.upper(name))
+    return df if name is None else df.withColumn(name, sf.upper(quote_name(name)))
+
+
+def in_one(df: DataFrame, dice: Random) -> DataFrame:
+    """All of it, or what is inside, as one column."""
+    return dice.choice([
+        lambda: df.select(sf.struct("*").alias("all")),
+        lambda: df.select("*", sf.struct(*some(df, dice)).alias("some")),
+        lambda: df.select(sf.to_json(sf.struct(*some(df, dice))).alias("text")),
+    ])()  # fmt: skip
 
 
 OPS: tuple[Op, ...] = (
     filtered, selected, dropped, renamed, with_udf, grouped, ranked, joined, asked_in_sql, in_pandas, exploded, nested,
-    distinct, united, filled, told, counted, text_of,
+    distinct, united, filled, told, counted, text_of, in_one,
 )  # fmt: skip
 
 readers = st.lists(st.tuples(st.sampled_from(OPS), st.integers(0, 10**6)), min_size=1, max_size=4)

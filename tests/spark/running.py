@@ -39,6 +39,11 @@ class Flow:
         location = (inspect.getsourcefile(function) or "", first, first + len(lines) - 1)
         self._add(function.__name__, Call(function, (), arguments), after, {"location": location, **spec})
 
+    def call(self, name: str, function: Callable[..., Any], *inputs: str, **spec: Any) -> None:
+        """Add a step that calls ``function`` with the session, then its inputs."""
+        arguments = (ContextValue("spark"), *(Output(each) for each in inputs))
+        self._add(name, Call(function, arguments, {}), (), spec)
+
     def sql(self, name: str, text: str, *inputs: str, **spec: Any) -> None:
         """Add a SQL step."""
         self._add(name, Call(None, (), {each: Output(each) for each in inputs}, text), (), spec)
@@ -48,7 +53,7 @@ class Flow:
         return Output(step, output) if step in self.specs else ContextValue(name)
 
     def _add(self, name: str, call: Call, after: tuple[str, ...], spec: Mapping[str, Any]) -> None:
-        inputs = tuple(each for each in call.kwargs.values() if isinstance(each, Output))
+        inputs = tuple(each for each in (*call.args, *call.kwargs.values()) if isinstance(each, Output))
         upstream = tuple(dict.fromkeys([*(each.step for each in inputs), *after]))
         facts = {"code": f"code of {name}", "inputs": inputs, "upstream": upstream, **spec}
         self.specs[name] = StepSpec(name, **facts)

@@ -69,10 +69,6 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def is_gone(pid: int) -> bool:
-    return not _read(Path(f"/proc/{pid}/cmdline"))
-
-
 def begin_waiting(lab: Lab) -> Begun:
     begun = lab.begin(flow_of(wait, dated=True))
     wait_until(lambda: lab.list_warm() and "run" in find_host(lab), "a run at work", 400)
@@ -91,22 +87,6 @@ def test_runs_go_on_in_one_application_until_one_fails(lab: Lab) -> None:
     assert (failed.code, failed.number) == (1, 3)
     assert "no such thing" in str([each for each in failed.events if getattr(each, "failure", None)])
     assert not lab.list_warm()
-
-
-@pytest.mark.warm
-@pytest.mark.parametrize("what", ["host", "java", "keeper", "run", "relay"])
-def test_a_kill_ends_the_run_and_the_application(lab: Lab, what: str) -> None:
-    """Nothing is left, and the next run starts cold."""
-    assert lab.run(flow_of(rows, total, dated=True)).code == 0
-    begun = begin_waiting(lab)
-    processes = {**find_host(lab), "relay": begun.relay.pid}
-    os.kill(processes[what], signal.SIGKILL)
-    served = begun.end()
-    assert served.code != 0
-    wait_until(lambda: all(is_gone(pid) for pid in processes.values()), f"all ends with {what}", 60)
-    assert not lab.list_warm()
-    again = lab.run(flow_of(rows, total, dated=True))
-    assert (again.code, again.number, again.values["total"]) == (0, 1, 10), again.output
 
 
 @pytest.mark.warm
