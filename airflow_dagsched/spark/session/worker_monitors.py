@@ -25,6 +25,7 @@ def end_needless_monitors(session: SparkSession) -> None:
     try:
         for thread in list(jvm.java.lang.Thread.getAllStackTraces().keySet()):
             if str(thread.getName()).startswith(NAME) and not read_private(read_private(thread, "$outer"), "useDaemon"):
+                # It says so in the output, as no thread of Java's ends on being asked without a word.
                 thread.interrupt()
     except LookupError as error:
         log.warning("a thread of Spark's goes on with a session that has ended: %s", error)

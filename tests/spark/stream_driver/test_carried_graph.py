@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.secrecy.masking import Masking
 from airflow_dagsched.launch.streams.settings import StreamSettings
-from airflow_dagsched.spark.session.worker_monitors import NAME
+from airflow_dagsched.spark.session.private_fields import read_private
+from airflow_dagsched.spark.session.worker_monitors import NAME, end_needless_monitors
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
 from airflow_dagsched.spark.stream_driver.epoch_run import EpochRun
@@ -50,7 +51,10 @@ class Running:
         """Whether nothing is left but the epoch, and as many who listen to the application."""
         wait_until(lambda: list_kept(self.spark) == [epoch], lambda: f"{list_kept(self.spark)}")
         assert count_listeners(self.spark) == listeners
-        wait_until(lambda: count_needless_monitors(self.spark) == 0, lambda: "monitors go on")
+        # Of the graph that runs: the application ends them when it has ended.
+        end_needless_monitors(self.spark)
+        pools = read_private(self.spark._jvm.org.apache.spark.SparkEnv.get(), "pythonWorkers").size()
+        wait_until(lambda: count_monitors(self.spark) == pools, lambda: f"{count_monitors(self.spark)} of {pools}")
 
     def until(self, is_reached: Callable[[], bool]) -> None:
         """Rows come and the application looks, as often as it takes."""
@@ -110,10 +114,10 @@ def count_listeners(spark: SparkSession) -> int:
     return sum(each.getClass().getSimpleName() == "StreamingQueryListenerBus" for each in listeners)
 
 
-def count_needless_monitors(spark: SparkSession) -> int:
-    """Threads beside the one of the processes that Python functions run in, which all epochs share."""
+def count_monitors(spark: SparkSession) -> int:
+    """Threads for processes of Python functions: one for each pool of them, and needless ones."""
     threads = list(spark._jvm.java.lang.Thread.getAllStackTraces().keySet())
-    return sum(each.getName().startswith(NAME) for each in threads) - 1
+    return sum(each.getName().startswith(NAME) for each in threads)
 
 
 def list_kept(spark: SparkSession) -> list[int]:
