@@ -36,6 +36,11 @@ def test_with_room_for_one_graph_two_executors_and_one_crash():
     check("sequential", executors=2, crashes=1, least=10_000, length=4)
 
 
+def test_where_state_is_handed_on_one_crash_anywhere():
+    check("carry", executors=1, crashes=1, least=500)
+
+
+@pytest.mark.faults
 def test_where_state_is_handed_on_two_executors_and_two_crashes():
     check("carry", executors=2, crashes=2, least=5_000)
 
