@@ -30,11 +30,16 @@ from airflow_dagsched.launch.warm.messages import Status
 from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.process_names import name_process
 from airflow_dagsched.provider.warm.applications import Application, ask_status, list_applications, tell_end
-from airflow_dagsched.provider.warm.offer import HOST, Offer, build_request, store_request
+from airflow_dagsched.provider.warm.offer import HOST, RETAINED, Offer, build_request, store_request
 from tests.spark.running import Flow, manifest_of
 
 SPARK_SUBMIT = str(Path(sys.executable).with_name("spark-submit"))
-SETTINGS = {"spark.ui.enabled": "false", "spark.driver.memory": "700m", "spark.sql.shuffle.partitions": "2"}
+SETTINGS = {
+    **RETAINED,
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "700m",
+    "spark.sql.shuffle.partitions": "2",
+}
 LONG_S = 400.0
 NONCE = "n0nce"
 

@@ -139,8 +139,8 @@ def come_to(lab: Lab, begun: Begun, at: str) -> None:
     """Wait until a process stands still at that point."""
     if at in ENDS:
         begun.end()
-        (application,) = lab.list_warm()
-        tell_end(application, "a test")
+        for each in lab.list_warm():
+            tell_end(each, "a test")
     if at == IDLE:
         begun.end()
         wait_until(lambda: (found := lab.find_status()) is not None and found.state == "idle", "it is idle")
