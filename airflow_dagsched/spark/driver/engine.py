@@ -24,7 +24,6 @@ from airflow_dagsched.launch.protocol.manifest import Manifest
 from airflow_dagsched.launch.steps.turns import Coming, Gate, TurnPlan, Unit
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.look_ahead import StepCalls
-from airflow_dagsched.spark.driver.repeat import run_block
 from airflow_dagsched.spark.driver.run_step import call_early, run_step
 from airflow_dagsched.spark.inputs import reads
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
@@ -81,6 +80,8 @@ def run_unit(app: Application, unit: tuple[str, ...]) -> None:
     """The turn of a step, or of all steps of a repeat block."""
     block = next((repeat for repeat in app.manifest.repeats if repeat.steps == unit), None)
     if block is not None:
+        from airflow_dagsched.spark.driver.repeat import run_block  # few groups have a loop, and each start pays
+
         run_block(app, block)
     else:
         run_step(app, unit[0])
