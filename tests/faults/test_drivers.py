@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,20 +17,17 @@ from tests.streams.kit import Flow
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
 OLD, NEW = "old driver", "new driver"
-EITHER = pytest.mark.parametrize("victim", [OLD, NEW])
-"""Both at once are killed with all who would start them again (``test_followers``), and here where one is given up."""
+EITHER = pytest.mark.parametrize("victims", [(OLD,), (NEW,), (OLD, NEW)], ids="+".join)
 
 
 @EITHER
-def test_drivers_of_a_switch_are_killed_in_any_state(tmp_path: Path, victim: str):
-    seen = play_apart(tmp_path, REPLAY_APART, victim)
-    assert list_met(f"replay, {victim}", seen[victim]) == list_states(f"replay, {victim}")
+def test_drivers_of_a_switch_are_killed_in_any_state(tmp_path: Path, victims: tuple[str, ...]):
+    check_seen("replay", play_apart(tmp_path, REPLAY_APART, victims), victims)
 
 
 @EITHER
-def test_where_state_is_handed_on_drivers_are_killed_in_any_state(tmp_path: Path, victim: str):
-    seen = play_apart(tmp_path, CARRY_APART, victim)
-    assert list_met(f"carry, {victim}", seen[victim]) == list_states(f"carry, {victim}")
+def test_where_state_is_handed_on_drivers_are_killed_in_any_state(tmp_path: Path, victims: tuple[str, ...]):
+    check_seen("carry", play_apart(tmp_path, CARRY_APART, victims), victims)
 
 
 def test_the_driver_of_both_graphs_is_killed_in_any_state(tmp_path: Path):
@@ -44,15 +42,22 @@ def test_the_driver_of_both_graphs_is_killed_in_any_state(tmp_path: Path):
     assert play.seen == {"driver of both": list_states("replay, driver of both")}
 
 
-def play_apart(tmp_path: Path, plot: Plot, victim: str) -> dict[str, set[State]]:
+def check_seen(way: str, seen: Mapping[str, set[State]], victims: Collection[str]) -> None:
+    """They were killed in each state of the table."""
+    assert {who: list_met(f"{way}, {who}", seen[who]) for who in victims} == {
+        who: list_states(f"{way}, {who}") for who in victims
+    }
+
+
+def play_apart(tmp_path: Path, plot: Plot, victims: Collection[str]) -> dict[str, set[State]]:
     """Play it with an application for each graph; in which states whose driver was killed."""
-    flow, victims = Flow(tmp_path), {"steady": (victim,), "aborted": (OLD, NEW)}
+    flow = Flow(tmp_path)
     with playing(flow, plot) as play:
         first, second = DriverActor(play, OLD, OLD_EPOCH), DriverActor(play, NEW, NEW_EPOCH)
         play.cast = {OLD: first, NEW: second}
-        play_switch(play, victims)
+        play_switch(play, {"steady": victims})
         play.cast = {OLD: second.rename(OLD), NEW: DriverActor(play, NEW, THIRD_EPOCH)}
-        play_given_up(play, victims)
+        play_given_up(play, {"steady": victims})
         second.stop()
     plot.check(flow, play.feed)
     return play.seen
