@@ -126,9 +126,7 @@ def _measure_cpu_s() -> float:
 def open_session() -> SparkSession:
     """Java as a launch task chooses it for an application of this length."""
     builder = SparkSession.builder.master(MASTER).config("spark.ui.showConsoleProgress", "false")
-    for name, value in LIGHT.items():
-        builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = builder.config(map=dict(LIGHT)).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

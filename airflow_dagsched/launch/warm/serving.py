@@ -22,6 +22,8 @@ State = Literal["waiting", "preparing", "running", "cleaning", "idle", "trying",
 Event = Literal["asked", "prepared", "ended", "broke", "left", "clean", "unfit", "overdue", "told", "told_at_once"]
 Command = Literal["take", "prepare", "fork", "report", "clean", "kill", "end"]
 
+AT_WORK = ("preparing", "trying", "running")
+"""States of a host that has a run, or is about to."""
 FIRST_WITHIN_S = 60.0
 """Whoever starts a host asks for a run at once."""
 
@@ -81,7 +83,7 @@ def take_event(
 
     :param reason: why, for what ends it.
     """
-    if event == "told" and serving.state in ("preparing", "trying", "running"):
+    if event == "told" and serving.state in AT_WORK:
         return replace(serving, last=serving.last or reason), ()
     # Of a run that was the last one nothing need be cleaned: the application goes.
     has_ended = (serving.state, event) == ("running", "ended")

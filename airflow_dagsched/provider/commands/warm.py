@@ -8,6 +8,7 @@ from typing import Any
 from airflow_dagsched.launch.protocol.printable import format_duration
 from airflow_dagsched.launch.warm.about import ENDED, FOLDER
 from airflow_dagsched.launch.warm.messages import Status
+from airflow_dagsched.launch.warm.serving import AT_WORK
 from airflow_dagsched.provider.spec.configuration import read_cache_dir
 from airflow_dagsched.provider.warm.applications import Application, ask_status, list_applications, tell_end
 
@@ -35,7 +36,7 @@ def stop(args: Any) -> None:
         sys.exit(f"no warm application {', '.join(unknown)} on this machine: airflow dagsched warm list")
     for name in args.names or found:
         standing = tell_end(found[name], "somebody told it to", at_once=args.now)
-        is_at_work = standing is not None and standing.state in ("preparing", "trying", "running") and not args.now
+        is_at_work = standing is not None and standing.state in AT_WORK and not args.now
         print(f"{name}: ends {'when its run has ended' if is_at_work else 'now'}")
 
 

@@ -26,8 +26,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql import DataFrame
+
+from airflow_dagsched.spark.session.sessions import make_frame
 
 NAMING = frozenset({
     "Aggregate", "ArrowEvalPython", "BatchEvalPython", "CollectMetrics", "Expand", "Filter", "Generate", "GlobalLimit",
@@ -129,12 +130,6 @@ def _find_relation(kept: DataFrame) -> Any:
     return again._jdf.queryExecution().withCachedData()
 
 
-def make_frame(plan: Any, session: SparkSession) -> DataFrame:
-    """A DataFrame of ``plan`` in ``session``."""
-    datasets = getattr(_jvm(session), "org.apache.spark.sql.classic.Dataset")
-    return ClassicDataFrame(datasets.ofRows(session._jsparkSession, plan), session)
-
-
 def _is_whole(node: Any, marked: DataFrame) -> bool:
     """Whether the marked ``node`` is still the dataset: who asks for hidden columns of a file changes what is below."""
     return bool(node.sameResult(marked._jdf.queryExecution().analyzed()))
@@ -234,15 +229,11 @@ def _find_leaves(plan: Any, rdd: int) -> list[Any]:
 def _find_class(df: DataFrame, name: str) -> Any:
     """Java's class of this name."""
     # By its whole name, not part by part: each would be a message.
-    return getattr(_jvm(df.sparkSession), name)
+    jvm = df.sparkSession._jvm
+    assert jvm is not None
+    return getattr(jvm, name)
 
 
 def _find_object(df: DataFrame, name: str) -> Any:
     """Scala's object of this name."""
     return _find_class(df, f"{name}$").__getattr__("MODULE$")
-
-
-def _jvm(session: SparkSession) -> Any:
-    jvm = session._jvm
-    assert jvm is not None
-    return jvm

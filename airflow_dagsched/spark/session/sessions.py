@@ -30,13 +30,19 @@ def set_session(session: SparkSession, settings: Mapping[str, str]) -> None:
         session.conf.set(name, value)
 
 
-def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:
-    """``df`` in ``session``: the same plan, planned anew when executed, so that it finds what is cached by then."""
+def make_frame(plan: Any, session: SparkSession) -> DataFrame:
+    """A DataFrame of ``plan`` in ``session``."""
     jvm = session._jvm
     assert jvm is not None
+    # By its whole name, not part by part: each would be a message.
+    datasets = getattr(jvm, "org.apache.spark.sql.classic.Dataset")
+    return ClassicDataFrame(datasets.ofRows(session._jsparkSession, plan), session)
+
+
+def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:
+    """``df`` in ``session``: the same plan, planned anew when executed, so that it finds what is cached by then."""
     # The analysed plan: names in it are resolved, so the reader's views and settings change nothing.
-    rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, df._jdf.logicalPlan())
-    return ClassicDataFrame(rows, session)
+    return make_frame(df._jdf.logicalPlan(), session)
 
 
 def enter_session(session: SparkSession, step: str, description: str) -> None:

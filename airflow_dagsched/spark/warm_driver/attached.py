@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.spark.session.private_fields import read_private
 from airflow_dagsched.spark.session.redaction import list_redactions
 
 
@@ -67,7 +68,7 @@ def remove_rest() -> None:
     if sc is None:
         return
     shutil.rmtree(sc._temp_dir, ignore_errors=True)
-    with suppress(Py4JError):  # Java is gone
+    with suppress(Py4JError, LookupError):  # Java is gone, or has another name for it
         _close_accumulator(sc)
 
 
@@ -75,9 +76,7 @@ def _close_accumulator(sc: Any) -> None:
     """Close what Java has opened to hand accumulators' values to this process. It is no socket that is closed when
     nobody has it any more.
     """
-    field = sc._javaAccumulator.getClass().getDeclaredField("socket")
-    field.setAccessible(True)
-    opened = field.get(sc._javaAccumulator)
+    opened = read_private(sc._javaAccumulator, "socket")
     if opened is not None:
         # PySpark takes the end of a connection for an error, and prints it.
         sc._accumulatorServer.handle_error = lambda *_: None

@@ -9,6 +9,8 @@ from xml.etree import ElementTree as ET
 from py4j.finalizer import ThreadSafeFinalizer  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.spark.session.private_fields import read_private
+
 BY_FILES = (".xml", "SparkConf", "because")
 """How the sources of Hadoop settings end, or what is in them, that nobody set while steps ran."""
 END_IDLE = "cleanupIdleWorkers"
@@ -91,10 +93,7 @@ class JavaState:
         """On this machine Python functions run in processes of Java's, which would go on to the next run with all that
         this one's functions left in them. The process that forks them has run no function.
         """
-        env = self._jvm.org.apache.spark.SparkEnv.get()
-        field = env.getClass().getDeclaredField("pythonWorkers")
-        field.setAccessible(True)
-        factories = field.get(env).valuesIterator()
+        factories = read_private(self._jvm.org.apache.spark.SparkEnv.get(), "pythonWorkers").valuesIterator()
         while factories.hasNext():
             self._end_idle_workers(factories.next())
 
