@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,18 +10,13 @@ from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.session.private_fields import read_private
 from airflow_dagsched.spark.session.query_listeners import stop_listening
+from tests.streams.kit import wait_until
 
 pytestmark = pytest.mark.spark
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def count_buses(spark: SparkSession) -> int:
+    """Of sessions that are told of streaming queries."""
     listeners = spark._jvm.java.util.ArrayList(spark.sparkContext._jsc.sc().listenerBus().listeners())
     return sum(each.getClass().getSimpleName() == "StreamingQueryListenerBus" for each in listeners)
 
@@ -34,7 +27,7 @@ def run_query(spark: SparkSession, checkpoint: Path):
     before = count_buses(spark)
     rows = session.readStream.format("rate").load()
     query = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
-    wait_until(lambda: query.lastProgress is not None)
+    wait_until(lambda: query.lastProgress is not None, str)
     assert count_buses(spark) > before
     stop_listening(session, ())
     assert count_buses(spark) > before, "it runs"
@@ -53,7 +46,7 @@ def test_nobody_listens_for_a_query_that_has_ended_and_its_session_is_collected(
         spark._jvm.System.gc()
         return session.get() is None
 
-    wait_until(is_gone)
+    wait_until(is_gone, str)
 
 
 def test_a_field_that_this_spark_does_not_have(spark: SparkSession):

@@ -231,14 +231,33 @@ def wait_until(holds: Callable[[], object], what: str | Callable[[], str], withi
         time.sleep(0.05)
 
 
+def list_children(pid: int) -> list[int]:
+    told = [read_if_there(file) for file in Path(f"/proc/{pid}/task").glob("*/children")]
+    return sorted({int(number) for text in told for number in text.split()})
+
+
+@contextmanager
+def sleeping_process() -> Iterator[subprocess.Popen[bytes]]:
+    """One that stands for Airflow's, which may be killed."""
+    started = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+    yield started
+    started.kill()
+    started.wait()
+
+
 def list_processes(text: str) -> dict[int, list[str]]:
     """Words of the command lines of processes that have ``text`` there, or in their environment."""
     found = {int(each.name): each for each in Path("/proc").iterdir() if each.name.isdigit()}
-    mine = {pid: each for pid, each in found.items() if any(text in _read(each / of) for of in ("cmdline", "environ"))}
-    return {pid: words for pid, each in mine.items() if (words := _read(each / "cmdline").split("\0"))[0]}
+    mine = {
+        pid: each
+        for pid, each in found.items()
+        if any(text in read_if_there(each / of) for of in ("cmdline", "environ"))
+    }
+    return {pid: words for pid, each in mine.items() if (words := read_if_there(each / "cmdline").split("\0"))[0]}
 
 
-def _read(path: Path) -> str:
+def read_if_there(path: Path) -> str:
+    """Empty where it is not, as files of a process that has ended are."""
     try:
         return path.read_text("utf-8", "replace")
     except OSError:

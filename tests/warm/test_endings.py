@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from airflow_dagsched.launch.warm.about import ENDED, OUTPUT
 from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.process_names import name_process
-from tests.warm.kit import Begun, Lab, flow_of, list_processes, open_lab, wait_until
+from tests.warm.kit import Begun, Lab, flow_of, list_processes, open_lab, sleeping_process, wait_until
 from tests.warm.test_serving import find_host, rows, total
 
 pytestmark = [pytest.mark.spark, pytest.mark.warm]
@@ -26,10 +25,8 @@ MEGABYTE = 1 << 20
 @pytest.fixture
 def worker() -> Iterator[subprocess.Popen[bytes]]:
     """Airflow's."""
-    started = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
-    yield started
-    started.kill()
-    started.wait()
+    with sleeping_process() as started:
+        yield started
 
 
 def run_once(lab: Lab) -> None:

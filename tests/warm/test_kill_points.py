@@ -30,8 +30,17 @@ from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.provider.warm.applications import tell_end
 from airflow_dagsched.spark.outputs.leases import RELEASED
 from tests.warm import held
-from tests.warm.kit import LONG_S, Begun, Lab, flow_of, list_processes, open_lab, wait_until
-from tests.warm.test_serving import list_children
+from tests.warm.kit import (
+    LONG_S,
+    Begun,
+    Lab,
+    flow_of,
+    list_children,
+    list_processes,
+    open_lab,
+    sleeping_process,
+    wait_until,
+)
 
 IDLE = "it waits"
 pytestmark = [pytest.mark.spark, pytest.mark.warm]
@@ -99,10 +108,8 @@ def hold(lab: Lab) -> Iterator[Path]:
 @pytest.fixture
 def launch() -> Iterator[subprocess.Popen[bytes]]:
     """The process that Airflow runs."""
-    started = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
-    yield started
-    started.kill()
-    started.wait()
+    with sleeping_process() as started:
+        yield started
 
 
 def write(spark: Any) -> Any:

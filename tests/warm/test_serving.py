@@ -12,7 +12,7 @@ import pytest
 
 from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.provider.warm.applications import tell_end
-from tests.warm.kit import Begun, Lab, flow_of, open_lab, wait_until
+from tests.warm.kit import Begun, Lab, flow_of, list_children, open_lab, read_if_there, wait_until
 
 pytestmark = [pytest.mark.spark]
 
@@ -47,26 +47,14 @@ def find_host(lab: Lab) -> dict[str, int]:
     """Processes of the only application, by what they are; those that are there."""
     mine = str(lab.list_warm()[0].folder)
     found = {
-        int(each.name): each.joinpath("cmdline").read_bytes().split(b"\0")
+        int(each.name): line.split("\0")
         for each in Path("/proc").iterdir()
-        if each.name.isdigit() and mine.encode() in _read(each / "cmdline")
+        if each.name.isdigit() and mine in (line := read_if_there(each / "cmdline"))
     }
-    java = [pid for pid, words in found.items() if words[0].endswith(b"java")][:1]
+    java = [pid for pid, words in found.items() if words[0].endswith("java")][:1]
     host = [pid for parent in java for pid in list_children(parent) if pid in found][:1]
     children = [pid for parent in host for pid in list_children(parent) if pid in found]
     return dict(zip(("java", "host", "keeper", "run"), (*java, *host, *children), strict=False))
-
-
-def list_children(pid: int) -> list[int]:
-    told = [_read(file) for file in Path(f"/proc/{pid}/task").glob("*/children")]
-    return sorted({int(number) for text in told for number in text.split()})
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 def begin_waiting(lab: Lab) -> Begun:

@@ -23,6 +23,7 @@ from airflow_dagsched.spark.stream_driver.graphs.accepted_epoch import accept_ep
 from airflow_dagsched.switch.checking.check_log import check_log
 from airflow_dagsched.switch.log.flow_log import FlowLog
 from airflow_dagsched.switch.records import Aborted, Fence, Stopped
+from tests.spark.test_query_listeners import count_buses
 from tests.streams.kit import QUERY, STEP, Feed, Flow, Graph, wait_until
 from tests.streams.rows import NO_DIFFERENCE, Rows, compare, read_table
 from tests.streams.totals import SUMS, make_totals, total_windows
@@ -51,7 +52,7 @@ class Running:
         """Whether nothing is left but the epoch, and no more who listen to the application."""
         wait_until(lambda: list_kept(self.spark) == [epoch], lambda: f"{list_kept(self.spark)}")
         # A query that has just begun may have none of its own yet.
-        assert 1 <= count_listeners(self.spark) <= listeners
+        assert 1 <= count_buses(self.spark) <= listeners
         # Of the graph that runs: the application ends them when it has ended.
         end_needless_monitors(self.spark)
         pools = read_private(self.spark._jvm.org.apache.spark.SparkEnv.get(), "pythonWorkers").size()
@@ -88,7 +89,7 @@ def test_totals_go_on_in_the_next_graph_and_what_does_not_fit_is_not_noticed(
     caplog.set_level(logging.CRITICAL + 1, logger="py4j.clientserver")
     flow = running.flow
     running.until(lambda: len(flow.list_batches(1)) >= 3)
-    listeners = count_listeners(running.spark)
+    listeners = count_buses(running.spark)
     flow.ask(replace(OLD, code="another", sums=make_totals(fields=SUMS.replace("clicks bigint", "clicks int"))))
     running.until(lambda: bool(running.find(Aborted)))
     [another] = running.find(Aborted)
@@ -107,12 +108,6 @@ def test_totals_go_on_in_the_next_graph_and_what_does_not_fit_is_not_noticed(
     flow.ask(replace(OLD, code="third"))
     running.until(lambda: len(running.find(Stopped)) == 2)
     running.look_for_remains(4, listeners)
-
-
-def count_listeners(spark: SparkSession) -> int:
-    """Buses of sessions that are told of streaming queries."""
-    listeners = spark._jvm.java.util.ArrayList(spark.sparkContext._jsc.sc().listenerBus().listeners())
-    return sum(each.getClass().getSimpleName() == "StreamingQueryListenerBus" for each in listeners)
 
 
 def count_monitors(spark: SparkSession) -> int:
