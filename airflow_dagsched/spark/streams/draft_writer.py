@@ -21,6 +21,7 @@ from airflow_dagsched.spark.session.observed import NO_GLOB, quote_name, read_me
 from airflow_dagsched.spark.streams.condensing import condense_windows
 from airflow_dagsched.spark.streams.drafts import NEW
 from airflow_dagsched.spark.streams.output_window import OutputWindow
+from airflow_dagsched.spark.streams.write_into_new import write_into_new
 from airflow_dagsched.switch.comparing.summary import Summaries
 from airflow_dagsched.switch.judgement import Judgement
 
@@ -106,9 +107,9 @@ class DraftWriter:
         seen = Observation()
         counted = df.observe(seen, *self._list_measures()).where(self._micros.isNotNull())
         layout = self._layout
-        writer = counted.write.format(layout.format).options(**layout.options)
-        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-        (writer.partitionBy(*layout.partition_by) if layout.partition_by else writer).save(join_path(folder, name))
+        place = join_path(folder, name)
+        writer = write_into_new(self._store, counted, place).format(layout.format).options(**layout.options)
+        (writer.partitionBy(*layout.partition_by) if layout.partition_by else writer).save(place)
         return read_metrics(seen)
 
     def _measure(self, draft: Draft) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from airflow_dagsched.launch.streams.manifest import SourceSpec
 from airflow_dagsched.launch.streams.settings import StreamSettings
 from airflow_dagsched.spark.files.clock import MACHINE, Clock
 from airflow_dagsched.spark.session.observed import NO_GLOB
-from airflow_dagsched.spark.streams.inbox.route_rows import EPOCH
+from airflow_dagsched.spark.streams.inbox.place_rows import EPOCH
 from airflow_dagsched.spark.streams.sources import is_from, watch_rows
 from airflow_dagsched.switch.places import InboxPlaces
 from airflow_dagsched.switch.records import Epoch

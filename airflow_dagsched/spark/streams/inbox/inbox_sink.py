@@ -24,7 +24,7 @@ from airflow_dagsched.spark.outputs.locks import FencedStore
 from airflow_dagsched.spark.outputs.swap import list_draft_files
 from airflow_dagsched.spark.outputs.table_checks import make_durable
 from airflow_dagsched.spark.streams.inbox.clear_inbox import clear_inbox
-from airflow_dagsched.spark.streams.inbox.inbox_writer import Counts
+from airflow_dagsched.spark.streams.inbox.place_rows import Counts
 from airflow_dagsched.spark.streams.mover import finish_due, move_files
 from airflow_dagsched.switch.inbox.entries import Entry, RoutedRows
 from airflow_dagsched.switch.inbox.inbox_story import InboxStory

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.session.observed import read_metrics
 from airflow_dagsched.spark.streams.drafts import NEW
-from airflow_dagsched.spark.streams.inbox.route_rows import (
+from airflow_dagsched.spark.streams.inbox.place_rows import (
     EPOCH,
-    REASONS,
-    WHY,
-    list_epochs,
+    Counts,
+    Span,
+    drop_places,
     list_measures,
     list_spans,
-    route_rows,
+    make_counts,
+    name_places,
+    place_rows,
 )
-from airflow_dagsched.spark.streams.sources import MICROS
+from airflow_dagsched.spark.streams.write_into_new import write_into_new
 from airflow_dagsched.switch.inbox.entries import DEAD
 from airflow_dagsched.switch.inbox.routing import Route
 
@@ -40,20 +40,7 @@ WRITING: Mapping[str, str] = {
 _OPTIONS: Mapping[str, str] = {
     # Each row is written once, read once and soon removed.
     "compression": "lz4_raw",
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What a batch has."""
-
-    newest: float | None
-    """Newest event time of rows that an epoch has, in seconds since 1970; None: there are none."""
-    rows: Mapping[str, int]
-    """Epoch -> rows."""
-    dead: Mapping[str, int]
-    """Why -> rows that no epoch has."""
 
 
 class InboxWriter:
@@ -67,37 +54,44 @@ class InboxWriter:
         self._store = store
         self._event_time = event_time
         self._max_ahead_s = max_ahead_s
+        self._has_dead_rows = False
+        """Once there are any there will be more."""
 
     def write(self, df: DataFrame, folder: str, route: Route, late_before: float) -> Counts:
         """Write the rows into a new draft, each where its rule says.
 
         :param late_before: see ``list_spans``.
         """
-        seen = Observation()
-        measures = list_measures(self._event_time, route)
-        routed = route_rows(df, self._event_time, list_spans(route, late_before, time.time() + self._max_ahead_s))
+        spans = list_spans(route, late_before, time.time() + self._max_ahead_s)
         rows = join_path(folder, NEW, ROWS_FOLDER)
-        routed.observe(seen, *measures).write.options(**_OPTIONS).partitionBy(EPOCH).parquet(rows)
-        metrics = read_metrics(seen) or self._measure(rows, df, measures)
+        if route.before is None and not self._has_dead_rows:
+            # To divide rows takes processor time, and mostly all are of one graph.
+            counts = self._write(df, join_path(rows, f"{EPOCH}={route.last}"), route, spans, is_divided=False)
+            if not counts.dead:
+                return counts
+            self._has_dead_rows = True
+            self._store.delete(rows)
+        counts = self._write(df, rows, route, spans, is_divided=True)
         dead = join_path(rows, f"{EPOCH}={DEAD}")
         # Nobody else looks into a draft that has no entry.
         if self._store.exists(dead):
             self._store.rename(dead, join_path(folder, NEW, DEAD_FOLDER))
-        return _read_counts(metrics, route)
+        return counts
 
     def execute(self, df: DataFrame) -> None:
         """Run the batch, and keep nothing of it."""
         df.write.format("noop").mode("append").save()
 
-    def _measure(self, folder: str, df: DataFrame, measures: list[Any]) -> dict[str, Any]:
+    def _write(self, df: DataFrame, folder: str, route: Route, spans: Sequence[Span], *, is_divided: bool) -> Counts:
+        seen, measures = Observation(), list_measures(self._event_time, spans)
+        placed = place_rows(df, self._event_time, spans).observe(seen, *measures)
+        rows = name_places(placed, spans) if is_divided else drop_places(placed)
+        writer = write_into_new(self._store, rows, folder).options(**_OPTIONS)
+        (writer.partitionBy(EPOCH) if is_divided else writer).parquet(folder)
+        return make_counts(read_metrics(seen) or self._measure(folder, df, spans), route, spans)
+
+    def _measure(self, folder: str, df: DataFrame, spans: Sequence[Span]) -> dict[str, Any]:
         """What was not seen while it was written."""
-        schema = StructType([*df.schema.fields, StructField(WHY, StringType()), StructField(EPOCH, IntegerType())])
-        found = self._session.read.schema(schema).parquet(folder).agg(*measures).first()
+        rows = place_rows(self._session.read.schema(df.schema).parquet(folder), self._event_time, spans)
+        found = rows.agg(*list_measures(self._event_time, spans)).first()
         return found.asDict() if found else {}
-
-
-def _read_counts(metrics: Mapping[str, Any], route: Route) -> Counts:
-    newest = metrics["newest"]
-    rows = {str(epoch): int(metrics[f"epoch {epoch}"]) for epoch in list_epochs(route)}
-    dead = {reason: int(metrics[reason]) for reason in REASONS if metrics[reason]}
-    return Counts(None if newest is None else newest / MICROS, rows, dead)

@@ -16,7 +16,7 @@ from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.streams.inbox.inbox_reader import open_inbox, write_schema
 from airflow_dagsched.spark.streams.inbox.inbox_writer import WRITING, InboxWriter
-from airflow_dagsched.spark.streams.inbox.route_rows import list_spans
+from airflow_dagsched.spark.streams.inbox.place_rows import Counts, list_spans
 from airflow_dagsched.spark.streams.sources import SETTINGS as SETTINGS_OF_STREAMS
 from airflow_dagsched.switch.inbox.routing import Route
 from airflow_dagsched.switch.places import InboxPlaces
@@ -74,6 +74,23 @@ def test_what_no_graph_takes_is_kept_with_the_reason(spark: SparkSession, places
     assert {row["name"]: row["dagsched_why"] for row in dead} == {
         "none": "no time", "ahead": "ahead", "12": "late", "19": "passed",
     }  # fmt: skip
+
+
+def test_rows_of_one_graph_are_divided_from_the_first_on_that_none_takes(spark: SparkSession, tmp_path: Path):
+    writer = InboxWriter(open_session(spark, WRITING), LocalStore(), "ts", 86_400.0)
+
+    def write(folder: str, *moments: int) -> tuple[Counts, list[str], bool]:
+        rows = spark.createDataFrame([(datetime.fromtimestamp(at, tz=UTC), str(at)) for at in moments], SCHEMA)
+        draft = tmp_path / folder
+        counts = writer.write(rows.coalesce(1), str(draft), Route(3), 15.0)
+        [file] = (draft / "new" / "rows").glob("*/*.parquet")
+        assert file.parent.name == "dagsched_epoch=3"
+        columns = spark.read.parquet(str(file)).columns
+        return counts, columns, (draft / "new" / "dead").exists()
+
+    assert write("whole", 20, 90) == (Counts(90.0, {"3": 2}, {}), ["ts", "name"], False)
+    assert write("late", 14, 30) == (Counts(30.0, {"3": 1}, {"late": 1}), ["ts", "name", "dagsched_why"], True)
+    assert write("divided", 40) == (Counts(40.0, {"3": 1}, {}), ["ts", "name", "dagsched_why"], False)
 
 
 def test_the_first_reason_that_holds_is_the_row_s():

@@ -1,14 +1,15 @@
-"""Rows with the epoch that each is for, in columns of their own."""
+"""Rows with the place of what becomes of them among the spans of a rule, and what is counted of them."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import coalesce, col, count_if, element_at, get, lit, unix_micros, when
+from pyspark.sql.functions import coalesce, col, count_if, get, lit, unix_micros, when
 from pyspark.sql.functions import max as greatest
 
 from airflow_dagsched.spark.session.observed import quote_name
@@ -19,6 +20,7 @@ from airflow_dagsched.switch.inbox.routing import Route
 EPOCH, WHY = "dagsched_epoch", "dagsched_why"
 """Columns: the epoch that has the row; why none has it."""
 _PLACE = "dagsched_place"
+"""Column: of the row's span, behind that of rows without an event time, which is 0."""
 REASONS = ("no time", "ahead", "late", "passed")
 """It has no event time; that is too far ahead of the clock; it is too old for any graph; its windows are emitted."""
 
@@ -52,8 +54,8 @@ def list_spans(route: Route, late_before: float, latest: float) -> tuple[Span, .
     return tuple(judge(each) for each in (begins[0] - 1, *begins))
 
 
-def route_rows(rows: DataFrame, event_time: str, spans: Sequence[Span]) -> DataFrame:
-    """``rows`` with ``EPOCH`` and ``WHY``."""
+def place_rows(rows: DataFrame, event_time: str, spans: Sequence[Span]) -> DataFrame:
+    """``rows`` with the place of each, which ``name_places`` and ``list_measures`` go by."""
     micros = unix_micros(col(quote_name(event_time)))
     begins = lit([each.begin for each in spans[1:]]).cast("array<bigint>")
     # Looked up, at a place that is not known before there is a row, though it is always the same: times of a batch
@@ -61,25 +63,54 @@ def route_rows(rows: DataFrame, event_time: str, spans: Sequence[Span]) -> DataF
     first = micros.bitwiseAND(lit(0)).cast("int")
     is_passed = [micros >= get(begins, first + lit(place)) for place in range(len(spans) - 1)]
     passed = reduce(operator.add, [each.cast("int") for each in is_passed])
-    named = rows.withColumn(_PLACE, coalesce(passed + lit(2), lit(1)))
+    return rows.withColumn(_PLACE, coalesce(passed + lit(1), lit(0)))
+
+
+def drop_places(placed: DataFrame) -> DataFrame:
+    """The rows as they came."""
+    return placed.drop(_PLACE)
+
+
+def name_places(placed: DataFrame, spans: Sequence[Span]) -> DataFrame:
+    """The rows with ``EPOCH`` and ``WHY`` instead."""
     epochs = lit([DEAD, *(each.epoch for each in spans)])
     reasons = lit([REASONS[0], *(each.why for each in spans)]).cast("array<string>")
-    found = {WHY: element_at(reasons, col(_PLACE)), EPOCH: element_at(epochs, col(_PLACE))}
-    return named.withColumns(found).drop(_PLACE)
+    return drop_places(placed.withColumns({WHY: get(reasons, col(_PLACE)), EPOCH: get(epochs, col(_PLACE))}))
 
 
 def _to_micros(moment: float) -> int:
     return round(moment * MICROS)
 
 
-def list_measures(event_time: str, route: Route) -> list[Column]:
-    """What is counted of routed rows: ``newest``, in microseconds since 1970, rows by epoch, and by reason."""
-    newest = greatest(when(col(WHY).isNull(), unix_micros(col(quote_name(event_time)))))
-    return [
-        newest.alias("newest"),
-        *(count_if(col(EPOCH) == lit(epoch)).alias(f"epoch {epoch}") for epoch in list_epochs(route)),
-        *(count_if(col(WHY) == lit(reason)).alias(reason) for reason in REASONS),
-    ]
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a batch has."""
+
+    newest: float | None
+    """Newest event time of rows that an epoch has, in seconds since 1970; None: there are none."""
+    rows: Mapping[str, int]
+    """Epoch -> rows."""
+    dead: Mapping[str, int]
+    """Why -> rows that no epoch has."""
+
+
+def list_measures(event_time: str, spans: Sequence[Span]) -> list[Column]:
+    """What ``make_counts`` needs of placed rows: the newest event time in microseconds since 1970, rows by place."""
+    kept = [place for place, span in enumerate(spans, 1) if span.why is None]
+    newest = greatest(when(col(_PLACE).isin(kept), unix_micros(col(quote_name(event_time)))))
+    by_place = [count_if(col(_PLACE) == lit(place)).alias(f"{place}") for place in range(len(spans) + 1)]
+    return [newest.alias("newest"), *by_place]
+
+
+def make_counts(metrics: Mapping[str, Any], route: Route, spans: Sequence[Span]) -> Counts:
+    """``metrics``: of ``list_measures``."""
+    newest = metrics["newest"]
+    rows = dict.fromkeys(map(str, list_epochs(route)), 0)
+    dead = dict.fromkeys(REASONS, 0) | {REASONS[0]: int(metrics["0"])}
+    for place, span in enumerate(spans, 1):
+        counts, key = (rows, str(span.epoch)) if span.why is None else (dead, span.why)
+        counts[key] += int(metrics[f"{place}"])
+    return Counts(None if newest is None else newest / MICROS, rows, {why: n for why, n in dead.items() if n})
 
 
 def list_epochs(route: Route) -> tuple[int, ...]:
