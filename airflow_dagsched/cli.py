@@ -31,7 +31,7 @@ from airflow_dagsched.model.validate import validate_cluster, validate_dataflow
 from airflow_dagsched.placement.acting_settings import refuse_idle_settings
 from airflow_dagsched.placement.policy import POLICIES, load_policy
 from airflow_dagsched.placement.settings import PlacementSettings
-from airflow_dagsched.plan.measurements import apply_measurements, list_measured
+from airflow_dagsched.plan.measurements import apply_measurements, list_measured, list_narrowed
 from airflow_dagsched.plan.merge_dataflows import merge_dataflows
 from airflow_dagsched.plan.plan_types import Plan
 from airflow_dagsched.plan.planner import plan
@@ -199,7 +199,8 @@ def _run_plan(options: argparse.Namespace) -> int:
     dataflow, cluster = apply_measurements(dataflow, cluster, state, settings=settings)
     policy = _read_policy(options, dataflow, placement, settings, state)
     try:
-        run = Run(pruning_input=_read_pruning_input(options), policy=policy, measured=list_measured(state))
+        known, narrowed = list_measured(state), list_narrowed(dataflow, state)
+        run = Run(pruning_input=_read_pruning_input(options), policy=policy, measured=known, narrowed=narrowed)
         made = _choose_planner(options)(dataflow, cluster, settings, run=run)
     except InvalidInput as error:
         raise _name_file(error, options) from error

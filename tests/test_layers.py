@@ -93,7 +93,7 @@ provider
   following                                              launch/protocol launch/secrecy launch/escalation
   mirrors                                                launch/protocol switch switch/log
   spec                                                   model plan plan/grouping launch/protocol launch/managers
-                                                         launch/streams launch/secrecy launch/warm
+                                                         launch/streams launch/secrecy launch/steps launch/warm
   warm                                                   launch/protocol launch/secrecy launch/warm private_socket
                                                          process_names
   clusters          .spec .warm                          model plan plan/checking plan/pruning plan/problem

@@ -10,7 +10,19 @@ from msgspec.structs import replace
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Channel, Dataflow, Step
 from airflow_dagsched.model.order import sort_naturally
-from airflow_dagsched.model.ranges import Bytes, Declared, Id, MiB, Position, Positive, Quantity, Seconds, Value
+from airflow_dagsched.model.ranges import (
+    Bytes,
+    Count,
+    Declared,
+    Id,
+    MiB,
+    Position,
+    Positive,
+    Quantity,
+    Seconds,
+    Share,
+    Value,
+)
 
 
 class Assignment(Value, frozen=True, kw_only=True):
@@ -44,6 +56,20 @@ class Lag(Declared, frozen=True, kw_only=True):
     running: bool = False
 
 
+class KeptColumns(Declared, frozen=True, kw_only=True):
+    """Of a dataset that was kept, or stored, without the columns that nobody reads."""
+
+    columns: Count
+    """All there are."""
+    kept: Count
+    share: Share
+    """Of the bytes of all."""
+    measured: bool = False
+    """Whether ``share`` is of bytes that were stored; else it is by the types of the columns."""
+    code: str = ""
+    """Digest of the code that said which: of what makes the dataset, and of all that is made of it."""
+
+
 class MeasuredOutput(Declared, frozen=True, kw_only=True):
     """One output of a step; None: never stored, never counted."""
 
@@ -52,6 +78,8 @@ class MeasuredOutput(Declared, frozen=True, kw_only=True):
     recent_bytes: tuple[Bytes, ...] = ()
     assumed_bytes: Bytes | None = None
     """Rows times the width of a row, of the last run that counted them and stored nothing."""
+    columns: KeptColumns | None = None
+    """As the last run that made it kept it; None: with all its columns."""
 
 
 class Measured(Declared, frozen=True, kw_only=True):
@@ -101,6 +129,22 @@ class State(Declared, frozen=True, kw_only=True):
     connections: dict[str, Connection] = {}
     runs: tuple[Id, ...] = ()
     """The last runs that something was measured in; the newest last."""
+
+
+def forget_other_code(state: State, codes: Mapping[str, str]) -> State:
+    """The state without what runs of other code have said of columns; ``codes``: step -> digest of its code now."""
+    measured = {name: _forget_columns(seen, codes.get(name, "")) for name, seen in state.measured.items()}
+    return replace(state, measured=measured)
+
+
+def _forget_columns(seen: Measured, code: str) -> Measured:
+    if not any(one.columns is not None and one.columns.code != code for one in seen.outputs.values()):
+        return seen
+    return replace(seen, outputs={name: _forget_kept(one, code) for name, one in seen.outputs.items()})
+
+
+def _forget_kept(one: MeasuredOutput, code: str) -> MeasuredOutput:
+    return one if one.columns is None or one.columns.code == code else replace(one, columns=None)
 
 
 def list_strangers(state: State, dataflow: Dataflow) -> tuple[str, ...]:

@@ -32,7 +32,8 @@ class Draft(Struct, frozen=True):
     def empty(cls, problem: Problem, digest: str) -> Draft:
         """Nothing is planned yet; ``digest``: of the dataflow as its author gave it."""
         work = share_work(problem.declared.dataflow, problem.run.measured, problem.settings)
-        return cls(problem, Evaluator(problem), Plan(dataflow=problem.declared.dataflow.name, digest=digest, work=work))
+        name, narrowed = problem.declared.dataflow.name, problem.run.narrowed
+        return cls(problem, Evaluator(problem), Plan(dataflow=name, digest=digest, work=work, narrowed=narrowed))
 
     @property
     def remaining(self) -> Problem:

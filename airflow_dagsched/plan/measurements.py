@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
+from airflow_dagsched.model.order import sort_naturally
 from airflow_dagsched.model.state import Measured, State, apply_connection, apply_measured, expect_warm
 from airflow_dagsched.placement.containers.sizing import compute_usable_memory
+from airflow_dagsched.plan.narrowed import Narrowed
 from airflow_dagsched.plan.settings import DEFAULTS, Settings
 
 
@@ -35,6 +37,26 @@ def apply_measurements(
 def list_measured(state: State) -> frozenset[str]:
     """The steps whose runtimes are measured; zero means not known, as of a declared one."""
     return frozenset(name for name, seen in state.measured.items() if seen.runtime_s)
+
+
+def list_narrowed(dataflow: Dataflow, state: State) -> tuple[Narrowed, ...]:
+    """The datasets of ``dataflow`` that were kept without some of their columns, in the order of their names."""
+    readers: dict[tuple[str, str], set[str]] = {}
+    for channel in dataflow.channels:
+        readers.setdefault((channel.src, channel.output), set()).add(channel.dst)
+    found = (_find_narrowed(dataset, readers[dataset], state) for dataset in sorted(readers))
+    return tuple(one for one in found if one is not None)
+
+
+def _find_narrowed(dataset: tuple[str, str], readers: set[str], state: State) -> Narrowed | None:
+    src, output = dataset
+    seen = state.measured.get(src, Measured()).outputs.get(output)
+    if seen is None or seen.columns is None:
+        return None
+    out, dst = seen.columns, tuple(sort_naturally(readers))
+    return Narrowed(
+        src=src, output=output, dst=dst, columns=out.columns, kept=out.kept, share=out.share, measured=out.measured
+    )
 
 
 def limit_memory_mb(cluster: Cluster, settings: Settings) -> int:

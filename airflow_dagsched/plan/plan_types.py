@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from airflow_dagsched.model.ranges import Bytes, Cores, Count, Id, MiB, Planned, Position, Share, Value
 from airflow_dagsched.model.state import Assignment, Movement
+from airflow_dagsched.plan.narrowed import Narrowed
 from airflow_dagsched.plan.reasons.changes import Change
 from airflow_dagsched.plan.spill import Spill
 
@@ -199,6 +200,8 @@ class Plan(Value, frozen=True, kw_only=True):
     """What the author asked for that the dataflow itself does not need, and where it is in this plan."""
     groups: tuple[Group, ...] = ()
     spills: tuple[Spill, ...] = ()
+    narrowed: tuple[Narrowed, ...] = ()
+    """What is kept without some of its columns, as far as the last run says it."""
     assignment: Assignment | None = None
     movements: tuple[Movement, ...] = ()
     follow_up: bool = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_dagsched.launch.history.learning import NOTHING_S, Ran, update_history
-from airflow_dagsched.launch.protocol.events import StepDone
-from airflow_dagsched.model.state import Connection, Measured, MeasuredOutput, State
+from airflow_dagsched.launch.protocol.events import LeftOut, StepDone
+from airflow_dagsched.model.state import Connection, KeptColumns, Measured, MeasuredOutput, State, forget_other_code
 
 
 def ran(*ends: StepDone, seconds: float = 30.0, cores: int = 4, **more: Any) -> Ran:
@@ -61,6 +61,19 @@ def test_each_output_by_itself() -> None:
         "good": MeasuredOutput(bytes=8, recent_bytes=(6, 8, 8)),
         "bad": MeasuredOutput(assumed_bytes=140),
     }
+
+
+def test_what_was_kept_of_the_columns_is_of_the_last_run() -> None:
+    """7 of 36, then all of them."""
+    some = StepDone("a", "success", seconds=1.0, assumed={"": 100}, left_out={"": LeftOut(36, 7, 0.19444)})
+    state = update_history(State(), "spark", [ran(some, codes={"a": "c0de"})])
+    kept = KeptColumns(columns=36, kept=7, share=0.1944, code="c0de")
+    assert state.measured["a"].outputs == {"": MeasuredOutput(assumed_bytes=100, columns=kept)}
+    assert forget_other_code(state, {"a": "c0de"}) == state
+    assert forget_other_code(state, {"a": "another"}).measured["a"].outputs[""].columns is None
+    whole = StepDone("a", "success", seconds=1.0, assumed={"": 500})
+    state = update_history(state, "spark", [ran(whole, codes={"a": "c0de"})])
+    assert state.measured["a"].outputs == {"": MeasuredOutput(assumed_bytes=500)}
 
 
 def test_what_ran_out_of_memory_needs_what_it_got_then() -> None:

@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.history.attribute_durations import Turn, compute_alone_s, list_turns
-from airflow_dagsched.launch.protocol.events import StepDone
-from airflow_dagsched.model.state import Connection, Measured, MeasuredOutput, State
+from airflow_dagsched.launch.protocol.events import LeftOut, StepDone
+from airflow_dagsched.model.state import Connection, KeptColumns, Measured, MeasuredOutput, State
 from airflow_dagsched.model.units import MIB
 
 RECENT = 5
@@ -40,6 +40,8 @@ class Ran(Struct, frozen=True):
     """Whether it went on in an application that was there."""
     memory_mb: Mapping[str, int] = field(default_factory=dict)
     """What an instance of a step had, where it had run out with less."""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """Step -> digest of the code that says which columns of its outputs are read."""
 
 
 def update_history(known: State, connection: str, applications: Iterable[Ran], run: str = "") -> State:
@@ -100,11 +102,11 @@ def _update_measured(before: Measured, done: StepDone, alone: Mapping[str, float
         bytes=int(median(sizes)) if sizes else None,
         recent_s=runtimes,
         recent_bytes=sizes,
-        outputs=_update_outputs(before.outputs, done),
+        outputs=_update_outputs(before.outputs, done, ran.codes.get(done.step, "")),
     )
 
 
-def _update_outputs(before: Mapping[str, MeasuredOutput], done: StepDone) -> dict[str, MeasuredOutput]:
+def _update_outputs(before: Mapping[str, MeasuredOutput], done: StepDone, code: str) -> dict[str, MeasuredOutput]:
     """Each output by itself: those that this run neither stored nor counted stay as they are."""
     outputs = dict(before)
     for name, rows_by_width in done.assumed.items():
@@ -113,4 +115,14 @@ def _update_outputs(before: Mapping[str, MeasuredOutput], done: StepDone) -> dic
         known = outputs.get(name, MeasuredOutput())
         sizes = (*known.recent_bytes, size)[-RECENT:]
         outputs[name] = replace(known, bytes=int(median(sizes)), recent_bytes=sizes)
+    for name in {*done.assumed, *done.sizes}:
+        outputs[name] = replace(outputs[name], columns=_describe_columns(done.left_out.get(name), code))
     return outputs
+
+
+def _describe_columns(left_out: LeftOut | None, code: str) -> KeptColumns | None:
+    """None: the dataset had all its columns."""
+    if left_out is None:
+        return None
+    share = min(1.0, round(left_out.share, 4))
+    return KeptColumns(columns=left_out.columns, kept=max(1, left_out.kept), share=share, code=code)

@@ -17,7 +17,7 @@ from airflow_dagsched.launch.planning.facts import Facts
 from airflow_dagsched.launch.planning.plan_facts import describe_facts
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.dataflow import Dataflow
-from airflow_dagsched.plan.measurements import apply_measurements, list_measured
+from airflow_dagsched.plan.measurements import apply_measurements, list_measured, list_narrowed
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.problem.run import ExecutorSize, Run
 from airflow_dagsched.plan.settings import Settings
@@ -52,6 +52,7 @@ def plan_with(facts: Facts, planner: Callable[..., Plan]) -> Planned:
         groups=facts.groups,
         sizes=_read_sizes(facts),
         measured=list_measured(facts.history),
+        narrowed=list_narrowed(facts.dataflow, facts.history),
     )
     made = planner(dataflow, cluster, facts.settings, run=run)
     return Planned(replace(made, facts=describe_facts(facts)), dataflow, cluster, facts.settings, facts.author)

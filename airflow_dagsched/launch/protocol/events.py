@@ -58,6 +58,22 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How much of a dataset is there, where its readers do not use all."""
+
+    columns: int
+    """Of the dataset."""
+    kept: int
+    """Of these."""
+    share: float
+    """Bytes of a row that is kept to those of one of the dataset, by the types of its columns."""
+
+    def describe(self) -> str:
+        """For the step's log."""
+        return f"{self.kept} of {self.columns} columns, those that are read: {self.share:.2f} of the bytes"
+
+
+@dataclass(frozen=True, slots=True)
 class StepDone:
     """The step reached its end. Unknown numbers are None, never guesses."""
 
@@ -84,6 +100,8 @@ class StepDone:
     """Of what it committed: output -> bytes."""
     assumed: Mapping[str, int] = field(default_factory=dict)
     """Of what was counted, and not stored: output -> rows times the width of a row, by its columns' types."""
+    left_out: Mapping[str, LeftOut] = field(default_factory=dict)
+    """Outputs that have only the columns that are read."""
     kind: Literal["done"] = "done"
 
 

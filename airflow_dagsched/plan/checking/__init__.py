@@ -32,6 +32,7 @@ from airflow_dagsched.plan.checking.resources.drivers import check_drivers
 from airflow_dagsched.plan.checking.resources.instances import check_instances
 from airflow_dagsched.plan.checking.resources.required import check_required
 from airflow_dagsched.plan.checking.structure.channels import check_channels
+from airflow_dagsched.plan.checking.structure.columns import check_columns
 from airflow_dagsched.plan.checking.structure.members import check_members
 from airflow_dagsched.plan.checking.structure.names import check_names
 from airflow_dagsched.plan.checking.structure.settings import check_settings
@@ -52,6 +53,7 @@ RULES: tuple[Rule, ...] = (
     check_names,
     check_settings,
     check_channels,
+    check_columns,
     check_waits,
     check_instances,
     check_assignment,

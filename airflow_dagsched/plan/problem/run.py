@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from airflow_dagsched.model.state import State
 from airflow_dagsched.placement.settings import PlacementSettings
+from airflow_dagsched.plan.narrowed import Narrowed
 from airflow_dagsched.plan.pruning.pruning_input import NO_PRUNING_INPUT, PruningInput
 from airflow_dagsched.plan.pruning.steps import Selections
 
@@ -65,6 +66,8 @@ class Run(Struct, frozen=True):
     """Step -> size of the executors of its application, where the author says it; equal in one application."""
     measured: frozenset[str] = frozenset()
     """Steps whose runtimes were measured in earlier runs; those of others are declared, or assumed."""
+    narrowed: tuple[Narrowed, ...] = ()
+    """Datasets that were kept without some of their columns in the last run of the same code."""
 
 
 NO_RUN = Run()

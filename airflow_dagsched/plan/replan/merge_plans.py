@@ -54,6 +54,7 @@ def merge_plans(old: Plan, dataflow: Dataflow, progress: Progress, rest: Rest) -
         gap=round(end / bound - 1, DIGITS) if bound else 0.0,
         groups=tuple(replace(group, reason=reasons.get(frozenset(group.steps), group.reason)) for group in groups),
         spills=tuple(_find_spills(groups, dataflow, _collect_spill_reasons(old, rest.plan))),
+        narrowed=old.narrowed,
     )
 
 

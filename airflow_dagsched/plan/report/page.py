@@ -23,6 +23,7 @@ from airflow_dagsched.plan.report.words import (
     format_size,
     join_names,
     name_dataset,
+    say_narrowed,
 )
 
 WIDTH = 110
@@ -55,7 +56,8 @@ def explain_plan(plan: Plan) -> str:
     """The plan as text, each line that may become long broken at about ``WIDTH`` characters."""
     alike = collapse_groups(plan.groups)
     head = (_write_summary(plan), write_facts(plan), _write_compared(plan), _write_constraints(plan))
-    parts = (*head, _draw_times(plan, alike), _write_groups(alike), _write_spills(plan), _write_movements(plan))
+    tail = (_write_spills(plan), _write_columns(plan), _write_movements(plan))
+    parts = (*head, _draw_times(plan, alike), _write_groups(alike), *tail)
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
@@ -238,6 +240,15 @@ def _write_spills(plan: Plan) -> Iterator[str]:
         names = format_names("dataset", [name_dataset(one) for one in spills]) if len(spills) > 1 else ""
         like = f"{names} like this: " if names else ""
         text = f"{like}{name_dataset(spill)} -> {join_names(spill.dst)}, {amount}: {spill.reason}"
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+
+
+def _write_columns(plan: Plan) -> Iterator[str]:
+    if plan.narrowed:
+        yield ""
+        yield "columns that are read, and no others, as in the last run of this code"
+    for one in plan.narrowed:
+        text = f"{name_dataset(one)} -> {join_names(one.dst)}, {say_narrowed(one)}"
         yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
 

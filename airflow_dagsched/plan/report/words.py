@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_dagsched.model.units import MIB
+from airflow_dagsched.plan.narrowed import Narrowed
 from airflow_dagsched.plan.spill import Spill
 
 MINUTE_S, HOUR_S = 60.0, 3600.0
@@ -44,9 +45,15 @@ def format_names(what: str, names: Sequence[str], most: int = 4) -> str:
     return f"{what} {names[0]}" if len(names) == 1 else f"{format_count(len(names), what)} ({join_names(names, most)})"
 
 
-def name_dataset(spill: Spill) -> str:
+def name_dataset(dataset: Spill | Narrowed) -> str:
     """``load``, or ``load.errors`` for an output with a name."""
-    return f"{spill.src}.{spill.output}" if spill.output else spill.src
+    return f"{dataset.src}.{dataset.output}" if dataset.output else dataset.src
+
+
+def say_narrowed(one: Narrowed) -> str:
+    """``7 of 36 columns: 0.2 of the bytes``, and how that is known."""
+    how = "as stored" if one.measured else "by their types"
+    return f"{one.kept} of {one.columns} columns: {one.share:.1g} of the bytes, {how}"
 
 
 def format_count(number: int, what: str) -> str:

@@ -48,6 +48,7 @@ from airflow_dagsched.provider.runtime.ends import list_failed
 from airflow_dagsched.provider.runtime.folders import make_own_folder
 from airflow_dagsched.provider.runtime.keep_warm import make_offer
 from airflow_dagsched.provider.runtime.moves import demand_steps, has_taken, offer_while_waiting
+from airflow_dagsched.provider.spec.flow_code import digest_ways
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.submission.input_pruning import Pruning, prune_inputs
 from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_in_airflow
@@ -288,6 +289,7 @@ def _measure_application(attempt: Attempt, targets: Unit, planned: Sized, began:
         wanted=planned.wanted,
         warm=(attempt.follower.warm_run or 1) > 1,
         memory_mb=more,
+        codes=digest_ways(attempt.flow),
     )
 
 

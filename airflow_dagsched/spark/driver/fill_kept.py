@@ -6,10 +6,11 @@ import time
 
 from pyspark.sql import DataFrame
 
+from airflow_dagsched.launch.protocol.events import LeftOut
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.blame import blame_step, describe_end
 from airflow_dagsched.spark.driver.fused import find_executed, order_steps, widen_session
-from airflow_dagsched.spark.driver.materialise import LeftOut, Part, estimate_width
+from airflow_dagsched.spark.driver.materialise import Part, estimate_width
 from airflow_dagsched.spark.session.current import CURRENT, work_for
 from airflow_dagsched.spark.session.plan_columns import measure_kept
 from airflow_dagsched.spark.session.sessions import enter_session

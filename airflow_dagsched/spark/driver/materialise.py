@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.events import LeftOut
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.session.observed import observe_rows, read_metrics
@@ -40,22 +41,6 @@ class Part:
         out = self.left_out
         columns = {} if out is None else {"columns": out.columns, "kept_columns": out.kept}
         return {**columns, **({} if self.kept_bytes is None else {"kept_bytes": self.kept_bytes})}
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """How much of a dataset is there, where its readers do not use all."""
-
-    columns: int
-    """Of the dataset."""
-    kept: int
-    """Of these."""
-    share: float
-    """Bytes of a row that is kept to those of one of the dataset, by the types of its columns."""
-
-    def describe(self) -> str:
-        """For the step's log."""
-        return f"{self.kept} of {self.columns} columns, those that are read: {self.share:.2f} of the bytes"
 
 
 def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> tuple[Planned, ...]:

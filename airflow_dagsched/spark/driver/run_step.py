@@ -221,6 +221,7 @@ def make_entry(
         fused=fused,
         commits=commits,
         assumed={name: rows * parts[name].width for name, rows in counted.items() if name not in commits},
+        left_out={name: part.left_out for name, part in parts.items() if part.left_out is not None},
         value=answer.value,
         metrics={
             **({f"rows_{name}": float(rows) for name, rows in counted.items()} if several else {}),

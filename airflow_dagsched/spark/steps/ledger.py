@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from airflow_dagsched.launch.protocol.events import Event, Failure, StepDone, StepState
+from airflow_dagsched.launch.protocol.events import Event, Failure, LeftOut, StepDone, StepState
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.steps.lineage import Lineage
 
@@ -35,6 +35,8 @@ class Made:
     commits: Mapping[str, Committed] = field(default_factory=dict)
     assumed: Mapping[str, int] = field(default_factory=dict)
     """Bytes of outputs that were counted, and not committed."""
+    left_out: Mapping[str, LeftOut] = field(default_factory=dict)
+    """Outputs that have only the columns that are read."""
     value: Any = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     failure: Failure | None = None
@@ -184,6 +186,7 @@ def make_done_event(made: Made, state: StepState, reason: str) -> StepDone:
         datasets={name: each.path for name, each in sorted(commits.items()) if each.table is None},
         sizes={name: each.bytes for name, each in sorted(commits.items()) if each.bytes is not None},
         assumed=made.assumed,
+        left_out=made.left_out,
         path=first.path if first else None,
         wrote=next((each.table for _, each in sorted(commits.items()) if each.table is not None), None),
         value=made.value,

@@ -9,8 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_dagsched.model.codec import format_json
+from airflow_dagsched.model.state import KeptColumns, Measured, MeasuredOutput, State
+from airflow_dagsched.plan.measurements import list_narrowed
 from airflow_dagsched.plan.plan_types import Pruned
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.problem.run import Run
 from airflow_dagsched.plan.report.page import explain_plan
 from airflow_dagsched.plan.report.picture import draw_dot, draw_svg
 from tests.plan.drawn import drawn, standalone
@@ -29,7 +32,16 @@ load ══> clean ══════════════> report <══ ra
          └══> audit (isolated)
 """
 PLAN = plan(FLOW, standalone(4, 8))
+READ = State(
+    measured={
+        "clean": Measured(outputs={"": MeasuredOutput(columns=KeptColumns(columns=36, kept=7, share=0.197))}),
+        "rates": Measured(
+            outputs={"": MeasuredOutput(columns=KeptColumns(columns=9, kept=8, share=0.6, measured=True))}
+        ),
+    }
+)
 TEXTS = {
+    "columns.txt": explain_plan(plan(FLOW, standalone(4, 8), run=Run(narrowed=list_narrowed(FLOW, READ)))),
     "plan.txt": explain_plan(PLAN),
     "plan.dot": draw_dot(PLAN),
     "plan.svg": draw_svg(PLAN),
