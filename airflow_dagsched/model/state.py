@@ -70,6 +70,15 @@ class KeptColumns(Declared, frozen=True, kw_only=True):
     """Digest of the code that said which: of what makes the dataset, and of all that is made of it."""
 
 
+class ReadColumns(Declared, frozen=True, kw_only=True):
+    """What a step has read of a dataset that was stored, in all runs of the same code."""
+
+    columns: tuple[str, ...] | None = None
+    """None: all."""
+    code: str = ""
+    """As of ``KeptColumns``."""
+
+
 class MeasuredOutput(Declared, frozen=True, kw_only=True):
     """One output of a step; None: never stored, never counted."""
 
@@ -80,6 +89,10 @@ class MeasuredOutput(Declared, frozen=True, kw_only=True):
     """Rows times the width of a row, of the last run that counted them and stored nothing."""
     columns: KeptColumns | None = None
     """As the last run that made it kept it; None: with all its columns."""
+    row_bytes: Quantity | None = None
+    """Of a row with all its columns, as it was last stored."""
+    read: dict[Id, ReadColumns] = {}
+    """By step."""
 
 
 class Measured(Declared, frozen=True, kw_only=True):
@@ -138,13 +151,13 @@ def forget_other_code(state: State, codes: Mapping[str, str]) -> State:
 
 
 def _forget_columns(seen: Measured, code: str) -> Measured:
-    if not any(one.columns is not None and one.columns.code != code for one in seen.outputs.values()):
-        return seen
-    return replace(seen, outputs={name: _forget_kept(one, code) for name, one in seen.outputs.items()})
+    outputs = {name: _forget_output(one, code) for name, one in seen.outputs.items()}
+    return seen if outputs == seen.outputs else replace(seen, outputs=outputs)
 
 
-def _forget_kept(one: MeasuredOutput, code: str) -> MeasuredOutput:
-    return one if one.columns is None or one.columns.code == code else replace(one, columns=None)
+def _forget_output(one: MeasuredOutput, code: str) -> MeasuredOutput:
+    kept = one.columns if one.columns is not None and one.columns.code == code else None
+    return replace(one, columns=kept, read={name: read for name, read in one.read.items() if read.code == code})
 
 
 def list_strangers(state: State, dataflow: Dataflow) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from airflow_dagsched.launch.protocol.events import ColumnsRead, MadeAgain
 from airflow_dagsched.spark.session.plan_columns import KeptColumns, find_used_columns, select_columns
 from tests.spark.odd_frames import frames, make_frame, make_storable, number_columns
 from tests.spark.readers import Op, collect, read, readers
-from tests.spark.running import Flow, run
+from tests.spark.running import Flow, Ran, run
 
 Acting = Literal["no", "count", "rdd", "collect", "cache"]
-Base = Literal["handed over", "stored", "another application's"]
+Base = Literal["handed over", "stored", "another application's", "narrowed"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def step_readers(acting: st.SearchStrategy[Acting]) -> st.SearchStrategy[Reader]
 
 acts: st.SearchStrategy[Acting] = st.sampled_from(["no"] * 6 + ["count", "rdd", "collect", "cache"])  # type: ignore[list-item]
 flows = st.lists(step_readers(acts), min_size=2, max_size=4)
-bases: st.SearchStrategy[Base] = st.sampled_from(["handed over"] * 4 + ["stored", "another application's"])  # type: ignore[list-item]
+bases: st.SearchStrategy[Base] = st.sampled_from(["handed over"] * 4 + ["stored", "another application's", "narrowed"])  # type: ignore[list-item]
 
 
 def act(df: DataFrame, how: Acting) -> None:
@@ -91,7 +92,7 @@ def make_flow(drawn: Any, chain: list[Reader], base: Base) -> tuple[Flow, list[s
     def begin(spark: SparkSession) -> DataFrame:
         return make_storable(make_frame(spark, drawn)) if base != "handed over" else make_frame(spark, drawn)
 
-    flow.call("s0", begin, store=() if base == "handed over" else ("",))
+    flow.call("s0", begin, store=() if base == "handed over" else ("",), way="the code")
     for at, (reader, found) in enumerate(zip(chain, inputs, strict=True), 1):
         step = make_step(reader, last=at in last)
         flow.call(f"s{at}", step, *(f"s{each}" for each in found), store=("",) if at in last else ())
@@ -120,15 +121,49 @@ def check(spark: SparkSession, drawn: Any, chain: list[Reader], base: Base, slot
     """The flow says what its functions say."""
     flow, last = make_flow(drawn, chain, base)
     expected = run_by_hand(spark.newSession(), flow)
+    ran = run_apart(spark, flow, base, last, expected, slots)
+    if base == "narrowed":
+        read = find_columns_read(ran)
+        # As read, which is enough; and by chance, which may be less.
+        for columns in (read, sorted(drawn_names(drawn))[::2]):
+            if columns is not None:
+                flow.specs["s0"] = replace(flow.specs["s0"], narrow={"": tuple(columns)})
+                again = run_apart(spark, flow, base, last, expected, slots)
+                assert columns is not read or not list_events(again, MadeAgain)
+    spark.catalog.clearCache()
+
+
+def run_apart(
+    spark: SparkSession, flow: Flow, base: Base, last: list[str], expected: dict[str, list[str]], slots: int
+) -> Ran:
+    """Run the flow, its first step by itself where another application stores it; its rows are as they should be."""
+    is_apart = base in ("another application's", "narrowed")
     with TemporaryDirectory() as folder:
-        if base == "another application's":
+        if is_apart:
             assert run(spark, Path(folder), flow, targets=("s0",)).ok
-        targets = tuple(step for step in flow.specs if step != "s0" or base != "another application's")
+        targets = tuple(step for step in flow.specs if step != "s0" or not is_apart)
         ran = run(spark, Path(folder), flow, targets=targets, slots=slots)
         assert ran.ok, {step: done.failure for step, done in ran.done.items()}
         for step in last:
             assert collect(spark.read.parquet(ran.done[step].datasets[""])) == expected[step], step
-    spark.catalog.clearCache()
+    return ran
+
+
+def drawn_names(drawn: Any) -> list[str]:
+    """The names of its columns as it is stored."""
+    return [f"{each.name}{at}" if at % 2 else each.name for at, each in enumerate(drawn[0])]
+
+
+def list_events(ran: Ran, kind: type[Any]) -> list[Any]:
+    return [event for batch in ran.batches for event in batch if isinstance(event, kind)]
+
+
+def find_columns_read(ran: Ran) -> list[str] | None:
+    """What was read of the first step's rows; None: all, or it is not told."""
+    told = [columns for event in list_events(ran, ColumnsRead) for columns in event.read.get("s0/", {}).values()]
+    if not told or None in told:
+        return None
+    return sorted({name for columns in told for name in columns})
 
 
 together = given(frames, flows, bases, st.sampled_from([1, 2]))

@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.history.attribute_durations import Turn, compute_alone_s, list_turns
-from airflow_dagsched.launch.protocol.events import LeftOut, StepDone
-from airflow_dagsched.model.state import Connection, KeptColumns, Measured, MeasuredOutput, State
+from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.model.state import Connection, KeptColumns, Measured, MeasuredOutput, ReadColumns, State
 from airflow_dagsched.model.units import MIB
 
 RECENT = 5
@@ -42,13 +42,15 @@ class Ran(Struct, frozen=True):
     """What an instance of a step had, where it had run out with less."""
     codes: Mapping[str, str] = field(default_factory=dict)
     """Step -> digest of the code that says which columns of its outputs are read."""
+    columns_read: tuple[Mapping[str, Mapping[str, tuple[str, ...] | None]], ...] = ()
+    """``step/output`` of what was stored -> reader -> the columns it has read; None: all. Of each time it was told."""
 
 
 def update_history(known: State, connection: str, applications: Iterable[Ran], run: str = "") -> State:
     """``known`` after these applications, all submitted over ``connection``, in the run of that id."""
     state = known
     for ran in applications:
-        state = _learn_application(state, connection, ran)
+        state = learn_columns(_learn_application(state, connection, ran), ran.columns_read, ran.codes)
     if state is known or not run:
         return state
     return replace(state, runs=(*(one for one in known.runs if one != run), run)[-RECENT:])
@@ -66,6 +68,33 @@ def _learn_application(known: State, connection: str, ran: Ran) -> State:
         if done.state == "success" and done.seconds is not None
     }
     return replace(known, measured={**known.measured, **fresh}, connections={**known.connections, connection: seen})
+
+
+def learn_columns(
+    known: State,
+    told: Iterable[Mapping[str, Mapping[str, tuple[str, ...] | None]]],
+    codes: Mapping[str, str],
+) -> State:
+    """``known`` with what was read of stored datasets, together with what the same code read before."""
+    measured = dict(known.measured)
+    for dataset, readers in (each for one in told for each in one.items()):
+        step, _, name = dataset.partition("/")
+        seen = measured.get(step, Measured())
+        output = seen.outputs.get(name, MeasuredOutput())
+        fresh = {
+            reader: _add_read(output.read.get(reader), columns, codes.get(step, ""))
+            for reader, columns in readers.items()
+        }
+        outputs = {**seen.outputs, name: replace(output, read={**output.read, **fresh})}
+        measured[step] = replace(seen, outputs=outputs)
+    return known if measured == known.measured else replace(known, measured=measured)
+
+
+def _add_read(before: ReadColumns | None, columns: tuple[str, ...] | None, code: str) -> ReadColumns:
+    # What the same code has read once it may read again: a run of another day may take another way through it.
+    same = before if before is not None and before.code == code else ReadColumns(columns=(), code=code)
+    both = None if columns is None or same.columns is None else tuple(sorted({*columns, *same.columns}))
+    return ReadColumns(columns=both, code=code)
 
 
 def _measure_connection(before: Connection, ran: Ran, found: tuple[Turn, ...]) -> Connection:
@@ -116,13 +145,27 @@ def _update_outputs(before: Mapping[str, MeasuredOutput], done: StepDone, code: 
         sizes = (*known.recent_bytes, size)[-RECENT:]
         outputs[name] = replace(known, bytes=int(median(sizes)), recent_bytes=sizes)
     for name in {*done.assumed, *done.sizes}:
-        outputs[name] = replace(outputs[name], columns=_describe_columns(done.left_out.get(name), code))
+        outputs[name] = _update_columns(outputs[name], name, done, code)
     return outputs
 
 
-def _describe_columns(left_out: LeftOut | None, code: str) -> KeptColumns | None:
-    """None: the dataset had all its columns."""
+def _update_columns(known: MeasuredOutput, name: str, done: StepDone, code: str) -> MeasuredOutput:
+    left_out, rows = done.left_out.get(name), _count_rows(done, name)
+    row_bytes = done.sizes[name] / rows if rows and name in done.sizes else None
     if left_out is None:
-        return None
-    share = min(1.0, round(left_out.share, 4))
-    return KeptColumns(columns=left_out.columns, kept=max(1, left_out.kept), share=share, code=code)
+        return replace(known, columns=None, row_bytes=known.row_bytes if row_bytes is None else round(row_bytes, 3))
+    is_measured = row_bytes is not None and bool(known.row_bytes)
+    share = row_bytes / known.row_bytes if row_bytes is not None and known.row_bytes else left_out.share
+    kept = KeptColumns(
+        columns=left_out.columns,
+        kept=max(1, left_out.kept),
+        share=min(1.0, round(share, 4)),
+        measured=is_measured,
+        code=code,
+    )
+    return replace(known, columns=kept)
+
+
+def _count_rows(done: StepDone, name: str) -> float | None:
+    """Rows of one output: of several each has a metric of its own."""
+    return done.metrics.get(f"rows_{name}", done.rows if {*done.sizes, *done.assumed} == {name} else None)

@@ -131,6 +131,38 @@ class Stalled:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnsRead:
+    """Which columns of stored datasets the application has read: once, when all its steps have ended well."""
+
+    read: Mapping[str, Mapping[str, tuple[str, ...] | None]]
+    """``step/output`` -> reader -> names of columns; None: all."""
+    kind: Literal["columns_read"] = "columns_read"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeAgain:
+    """A stored dataset is made again, since it has only the columns that were read of it before."""
+
+    step: str
+    """That hears of it."""
+    output: str
+    """``step/output`` of the dataset."""
+    cause: Literal["other_code", "more_columns"]
+    """The code that reads it is another one; or the same code has asked for more than when it last ran."""
+    kept: int
+    """Columns that were stored."""
+    columns: int
+    """Columns there are."""
+    kind: Literal["made_again"] = "made_again"
+
+    @property
+    def line(self) -> str:
+        """For the step's log."""
+        why = "its readers' code has changed" if self.cause == "other_code" else "more of them are read now"
+        return f"{self.output} is made again ({self.cause}): {self.kept} of {self.columns} columns are stored, {why}"
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """Last of all. A driver that ends without it was lost."""
 
@@ -140,7 +172,7 @@ class Finished:
     kind: Literal["finished"] = "finished"
 
 
-Event = Started | StepRunning | StepLog | StepDone | Heartbeat | Stalled | Finished
+Event = Started | StepRunning | StepLog | StepDone | Heartbeat | Stalled | ColumnsRead | MadeAgain | Finished
 KINDS: dict[str, type[Event]] = {
     "started": Started,
     "running": StepRunning,
@@ -148,6 +180,8 @@ KINDS: dict[str, type[Event]] = {
     "done": StepDone,
     "heartbeat": Heartbeat,
     "stalled": Stalled,
+    "columns_read": ColumnsRead,
+    "made_again": MadeAgain,
     "finished": Finished,
 }
 

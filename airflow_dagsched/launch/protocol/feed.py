@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from airflow_dagsched.launch.protocol.events import Event, Stalled, StepDone, StepLog, StepRunning
+from airflow_dagsched.launch.protocol.events import Event, MadeAgain, Stalled, StepDone, StepLog, StepRunning
 from airflow_dagsched.launch.protocol.identity import NO_TRY, TryId
 
 FEED_KEY = "dagsched"
@@ -84,6 +84,8 @@ class Feed:
             case StepLog(step, lines):
                 return self._add_lines(step, lines, now_s)
             case Stalled(step):
+                return self._add_lines(step, (event.line,), now_s)
+            case MadeAgain(step):
                 return self._add_lines(step, (event.line,), now_s)
             case StepDone(step):
                 left = tuple(name for name in self.running if name != step)

@@ -89,6 +89,10 @@ class StepSpec:
     """Source file, first and last line of the function: attributes an exception to its step."""
     routed: Mapping[str, Literal["broadcast", "single"]] = field(default_factory=dict)
     """``step/output`` of an input -> how its rows are handed over, where its author says so; no row depends on it."""
+    way: str = ""
+    """Digest of the code of all steps above it, of its own, of all below it: they say which columns are read."""
+    narrow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Output that is stored -> the columns that were read of it when the same code last ran; of others all are."""
 
 
 @dataclass(frozen=True, slots=True)

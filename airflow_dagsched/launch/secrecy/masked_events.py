@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import assert_never
 
 from airflow_dagsched.launch.protocol.events import (
+    ColumnsRead,
     Event,
     Failure,
     Finished,
     Heartbeat,
+    MadeAgain,
     Stalled,
     Started,
     StepDone,
@@ -41,7 +43,7 @@ def mask_event(event: Event, masking: Masking) -> Event:
             return replace(event, failure=_mask_failure(event.failure, masking))
         case Stalled():
             return replace(event, waits_for=masking.text(event.waits_for))
-        case Started() | StepRunning() | Heartbeat():
+        case Started() | StepRunning() | Heartbeat() | ColumnsRead() | MadeAgain():
             return event
         case _:
             assert_never(event)

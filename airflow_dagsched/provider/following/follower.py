@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from airflow_dagsched.launch.protocol.events import (
+    ColumnsRead,
     Event,
     Failure,
     Finished,
     Heartbeat,
+    MadeAgain,
     Stalled,
     Started,
     StepDone,
@@ -74,6 +76,8 @@ class Follower:
         """Whether the driver's own Java ends by itself. What the driver program sees of it may be anything: no answer,
         a null where something was, an error that looks like its author's.
         """
+        self.columns_read: list[Mapping[str, Mapping[str, tuple[str, ...] | None]]] = []
+        """What the application of this submit says it has read of stored datasets: see ``ColumnsRead``."""
         self.stalls: dict[str, Stalled] = {}
         """What each step that gets nowhere waits for, as was last heard."""
         self.executors: int | None = None
@@ -92,7 +96,7 @@ class Follower:
         """A submit begins, whose driver program writes to this event file."""
         self._file, self._taken, self._passed, self.finished = Path(events), 0, (0, 0), None
         self.ran_out_of_memory, self.is_java_ending, self.executors = False, False, None
-        self.stalls, self.warm_run = {}, None
+        self.stalls, self.warm_run, self.columns_read = {}, None, []
 
     def line(self, nonce: str, line: str) -> bool:
         """Take in a line of the driver's output; False where it is no event."""
@@ -177,22 +181,29 @@ class Follower:
             case StepRunning(step):
                 self.begun[step] = time.monotonic()
                 log.info("%s: running", step)
-            case StepLog(step, lines):
-                for line in lines:
-                    log.info("[%s] %s", step, line)
-            case Stalled(step):
-                log.warning("[%s] %s", step, event.line)
-                self.stalls[step] = event
-                if not event.seconds:
-                    del self.stalls[step]
+            case StepLog() | Stalled() | MadeAgain():
+                self._note_words(event)
             case StepDone():
                 self._note_end(event)
+            case ColumnsRead(read):
+                self.columns_read = [*self.columns_read, read]
             case Heartbeat():
                 self.executors = event.executors
             case Finished():
                 self.finished = event
             case _:
                 pass
+
+    def _note_words(self, event: StepLog | Stalled | MadeAgain) -> None:
+        if isinstance(event, StepLog):
+            for line in event.lines:
+                log.info("[%s] %s", event.step, line)
+            return
+        log.warning("[%s] %s", event.step, event.line)
+        if isinstance(event, Stalled) and event.seconds:
+            self.stalls[event.step] = event
+        elif isinstance(event, Stalled):
+            self.stalls.pop(event.step, None)
 
     def _note_end(self, done: StepDone) -> None:
         self.stalls.pop(done.step, None)

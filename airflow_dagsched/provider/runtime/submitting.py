@@ -31,6 +31,7 @@ from airflow_dagsched.launch.secrecy.java_options import hide_java_options
 from airflow_dagsched.launch.secrecy.private_files import check_folder
 from airflow_dagsched.launch.steps.outcome import find_hopeless
 from airflow_dagsched.launch.steps.pruned import end_uncalled, has_no_rows
+from airflow_dagsched.model.state import forget_other_code
 from airflow_dagsched.plan.pruning.steps import name_dataset
 from airflow_dagsched.provider.following.follower import judge_lost_driver
 from airflow_dagsched.provider.following.watching import Watch
@@ -49,8 +50,10 @@ from airflow_dagsched.provider.runtime.folders import make_own_folder
 from airflow_dagsched.provider.runtime.keep_warm import make_offer
 from airflow_dagsched.provider.runtime.moves import demand_steps, has_taken, offer_while_waiting
 from airflow_dagsched.provider.spec.flow_code import digest_ways
+from airflow_dagsched.provider.spec.run_history import locate_history, recall_history
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.submission.input_pruning import Pruning, prune_inputs
+from airflow_dagsched.provider.submission.narrow import choose_columns
 from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_in_airflow
 from airflow_dagsched.provider.submission.shipping import (
     Packed,
@@ -119,7 +122,8 @@ def _make_submit(attempt: Attempt, targets: Unit) -> Submit:
     launch, graph = attempt.launch, attempt.flow.graph
     feeds = [*attempt.facts.feeds.values(), attempt.follower.feed]
     done = {name: end for feed in feeds for name, end in feed.steps.items()}
-    env = launch.get_template_env()
+    env, ways = launch.get_template_env(), digest_ways(attempt.flow)
+    known = forget_other_code(recall_history(attempt.hook.history or locate_history(attempt.flow)), ways)
     return Submit(
         attempt.flow,
         targets,
@@ -134,6 +138,8 @@ def _make_submit(attempt: Attempt, targets: Unit) -> Submit:
             for output in outputs
             if output.step in done and has_no_rows(done[output.step])
         ),
+        ways=ways,
+        narrow={} if attempt.is_per_step else choose_columns(attempt.flow, known),
     )
 
 
@@ -290,6 +296,7 @@ def _measure_application(attempt: Attempt, targets: Unit, planned: Sized, began:
         warm=(attempt.follower.warm_run or 1) > 1,
         memory_mb=more,
         codes=digest_ways(attempt.flow),
+        columns_read=tuple(attempt.follower.columns_read),
     )
 
 

@@ -57,6 +57,10 @@ class Submit:
     """``step/output`` -> path of what other submits of this run committed."""
     empty: frozenset[str] = frozenset()
     """``step/output`` of what other submits of this run left without rows."""
+    ways: Mapping[str, str] = field(default_factory=dict)
+    """Step -> digest of the code that says which columns of its outputs are read."""
+    narrow: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Step -> output -> the columns that are worth storing, where not all are."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,8 @@ def _build_spec(submit: Submit, name: str) -> StepSpec:
         writes=step.declared.writes,
         store=_list_stored_outputs(submit, name),
         works_without_input=step.declared.works_without_input,
+        way=submit.ways.get(name, ""),
+        narrow=submit.narrow.get(name, {}) if target else {},
         force=_is_forced(submit, step),
         repeat=next((block.id for block in submit.flow.repeats if name in block.steps), ""),
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import Event, StepRunning
@@ -15,6 +15,7 @@ from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.protocol.rules import decide_outcome
 from airflow_dagsched.spark.driver.look_ahead import StepCall, StepCalls
 from airflow_dagsched.spark.driver.read_plans import ReadPlans
+from airflow_dagsched.spark.driver.stored_reads import StoredReads
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.reuse.ends import End, Ends
@@ -58,6 +59,11 @@ class Application:
     """Calls a step's function before its turn."""
     calls: StepCalls = field(default_factory=StepCalls)
     read_plans: ReadPlans = field(default_factory=ReadPlans)
+    stored: StoredReads = field(default_factory=StoredReads)
+    whole: frozenset[Output] = frozenset()
+    """Datasets that are stored with all their columns, whatever was read of them before."""
+    records: Callable[[Output], Committed | None] = lambda _: None
+    """The record of what ``found`` gives; None where that is no stored dataset."""
 
     def can_begin(self, step: str) -> bool:
         """Whether the step's function may be called: all above it is over, and it is no part of a loop."""
@@ -141,7 +147,25 @@ class Application:
 
     def read_routed(self, reader: str, output: Output, session: SparkSession) -> Any:
         """As ``read_input``, rows handed over as the author of step ``reader`` says."""
-        return route_rows(self.read_input(output, session), self.lineage.by_id[reader].routed, output)
+        rows = self._mark_stored(reader, output, self.read_input(output, session))
+        return route_rows(rows, self.lineage.by_id[reader].routed, output)
+
+    def _mark_stored(self, reader: str, output: Output, rows: Any) -> Any:
+        """The rows of a stored dataset with the reader's mark; others as they are."""
+        committed = self.shelf.find_record(output) if output in self.shelf else self.records(output)
+        if committed is None or committed.table is not None or not isinstance(rows, DataFrame):
+            return rows
+        if self.manifest.keep_columns == "all" and not committed.whole:
+            return rows
+        marked = self.stored.mark_rows(reader, output, rows, committed)
+        # Of what a loop reads in its rounds nobody keeps count.
+        if self.lineage.by_id[reader].repeat:
+            self.stored.note_all(reader, output)
+        return marked
+
+    def note_execution(self, df: DataFrame) -> None:
+        """``df`` is about to be executed, or will be with something that is. Raises ``MoreColumns``."""
+        self.stored.note_plan(df, self.read_plans)
 
     def get_context(self, name: str, session: SparkSession) -> Any:
         """A context value. Raises ``KeyError`` where the run has none of that name."""

@@ -9,24 +9,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import datetime
 from functools import partial
 from graphlib import TopologicalSorter
-from typing import Any
+from typing import Any, Literal
 
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.launch.protocol.events import ColumnsRead, MadeAgain
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest
 from airflow_dagsched.launch.steps.turns import Coming, Gate, TurnPlan, Unit
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.look_ahead import StepCalls
 from airflow_dagsched.spark.driver.run_step import call_early, run_step
+from airflow_dagsched.spark.driver.stored_reads import MoreColumns
 from airflow_dagsched.spark.inputs import reads
+from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
+from airflow_dagsched.spark.outputs.schemas import read_schema, read_whole
 from airflow_dagsched.spark.reuse.ends import Ends
 from airflow_dagsched.spark.reuse.select_reusable import Reusable, select_reusable
 from airflow_dagsched.spark.session import actions, sessions
@@ -57,9 +62,20 @@ def run_group(
     """
     # Closed last: leases are held, and renewed, until nothing is written any more.
     with closing(Outputs.open(spark, manifest)) as outputs, watch(outputs):
-        ends = Ends(outputs.store, manifest, mask)
-        reusable = select_reusable(spark, manifest, make_interval(manifest), outputs, ends)
-        return run_application(make_application(spark, manifest, payload, emit, outputs, reusable))
+        ends, whole = Ends(outputs.store, manifest, mask), frozenset[Output]()
+        # Ends: each time more datasets are made whole.
+        while True:
+            reusable = select_reusable(spark, manifest, make_interval(manifest), outputs, ends, whole)
+            app = make_application(spark, manifest, payload, emit, outputs, reusable, whole=whole)
+            emit_made_again(app, reusable.earlier.too_narrow)
+            try:
+                return run_application(app)
+            except MoreColumns:
+                whole |= app.stored.asked.keys()
+                # Known now, whatever becomes of this run: the next one stores all of it.
+                emit(ColumnsRead({_name(output): dict.fromkeys(by) for output, by in app.stored.asked.items()}))
+                for spec in app.lineage.specs:
+                    app.shelf.release_step(spec.id)
 
 
 def run_application(app: Application) -> bool:
@@ -73,11 +89,35 @@ def run_application(app: Application) -> bool:
     gate = Gate(plan, sets.look, sets.count_cores)
     uncalled = app.lineage.uncalled | frozenset(app.reused)
     run_in_order(app.lineage, partial(run_unit, app), app.manifest.slots, plan, gate, uncalled)
-    return app.ledger.finish()
+    ok = app.ledger.finish()
+    if ok and app.manifest.keep_columns == "used":
+        tell_columns_read(app)
+    return ok
+
+
+def tell_columns_read(app: Application) -> None:
+    """Say what was read of stored datasets, if all that may read of them was called and executed."""
+    targets = app.manifest.targets
+    if all(app.ledger.get_state(step) == "success" for step in targets):
+        read = app.stored.describe_reads(frozenset(targets))
+        if read:
+            app.emit(ColumnsRead(read))
+
+
+def emit_made_again(app: Application, too_narrow: Mapping[Output, Committed]) -> None:
+    """Say which datasets are made again for their columns, to the first that reads them here."""
+    for output, found in too_narrow.items():
+        readers = [step for step in app.lineage.readers.get(output, ()) if step in app.manifest.targets]
+        if output.step in app.lineage.by_id and output.step not in app.reused:
+            hearer = readers[0] if readers else output.step
+            cause: Literal["other_code", "more_columns"] = "more_columns" if output in app.whole else "other_code"
+            columns, kept = len(read_whole(found).names), len(read_schema(found).names)
+            app.emit_for(hearer, MadeAgain(hearer, _name(output), cause, kept, columns))
 
 
 def run_unit(app: Application, unit: tuple[str, ...]) -> None:
-    """The turn of a step, or of all steps of a repeat block."""
+    """The turn of a step, or of all steps of a repeat block. Raises ``MoreColumns``."""
+    app.stored.raise_if_asked()
     block = next((repeat for repeat in app.manifest.repeats if repeat.steps == unit), None)
     if block is not None:
         from airflow_dagsched.spark.driver.repeat import run_block  # few groups have a loop, and each start pays
@@ -138,6 +178,10 @@ def _await_ends(running: dict[Future[None], Unit], most_s: float | None) -> list
     return [running.pop(future) for future in ended]
 
 
+def _name(output: Output) -> str:
+    return f"{output.step}/{output.name}"
+
+
 def make_application(
     spark: SparkSession,
     manifest: Manifest,
@@ -145,6 +189,8 @@ def make_application(
     emit: Callable[..., None],
     outputs: Outputs,
     reusable: Reusable,
+    *,
+    whole: frozenset[Output] = frozenset(),
 ) -> Application:
     """The application before its first turn, with the steps that have one."""
     selection, earlier = reusable.selection, reusable.earlier
@@ -177,6 +223,8 @@ def make_application(
         ledger=Ledger(lineage, frozenset(manifest.targets), emit, release),
         call_early=call_early,
         calls=calls,
+        whole=whole,
+        records=earlier.find_record,
     )
 
 

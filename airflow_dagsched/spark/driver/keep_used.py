@@ -70,11 +70,15 @@ def _keep_lazy(
     handed = app.shelf.get_handed(output)
     columns = unite_columns(find_columns_of(app, output, each) for each in planned)
     if handed.bare_scan or columns is None or len(columns) == len(handed.content.columns):
+        if not handed.bare_scan:
+            # Kept whole, it is computed whole.
+            app.note_execution(handed.content)
         app.shelf.keep_lazy(output)
         return planned
     rows = select_columns(handed.content, columns)
     # Its own alias is no dataset below it.
     (kept,) = keep_inputs(app, session, (Planned(output, rows, "keep", False),))
+    app.note_execution(kept.df)
     app.shelf.keep_beside(output, kept.df)
     there = KeptColumns(kept.df, columns)
     return tuple(replace(each, df=there.read(each.df, handed.mark)) for each in planned)
@@ -104,6 +108,7 @@ def keep_whole(app: Application, deferred: Deferred) -> None:
             _keep_columns(app, deferred, None)
         elif not deferred.in_any_plan:
             _tell(deferred, "a reader asks for more than was kept: all of it is kept now")
+            app.note_execution(deferred.rows)
             app.shelf.keep_beside(deferred.output, deferred.rows)
             deferred.in_any_plan = True
 

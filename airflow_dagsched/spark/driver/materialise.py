@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,8 +11,9 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import LeftOut
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.outputs.commits import Committed
+from airflow_dagsched.spark.outputs.narrowed import Narrowing
 from airflow_dagsched.spark.session.observed import observe_rows, read_metrics
-from airflow_dagsched.spark.session.plan_columns import measure_kept
+from airflow_dagsched.spark.session.plan_columns import measure_kept, select_columns
 from airflow_dagsched.spark.session.plan_markers import is_bare_scan
 from airflow_dagsched.spark.steps.lineage import Mode
 from airflow_dagsched.spark.steps.planned import Planned
@@ -54,8 +55,23 @@ def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> 
         mode = app.lineage.choose_mode(output, bare)
         if mode == "defer" and (app.manifest.keep_columns == "all" or len(frames[name].columns) < FEWEST_COLUMNS):
             mode = "keep"
-        found.append(Planned(output, frames[name], mode, bare))
+        planned = Planned(output, frames[name], mode, bare)
+        found.append(_narrow_stored(app, planned) if mode == "write" else planned)
     return tuple(found)
+
+
+def _narrow_stored(app: Application, each: Planned) -> Planned:
+    """Of a dataset that is stored for steps alone the columns that they are known to read."""
+    spec, names = app.lineage.by_id[each.output.step], each.df.columns
+    wanted = spec.narrow.get(each.output.name)
+    is_table = spec.writes is not None and not each.output.name
+    if wanted is None or is_table or len(names) < FEWEST_COLUMNS or spec.id not in app.manifest.targets:
+        return each
+    # One at least: a file of none has no rows.
+    positions = [at for at, name in enumerate(names) if name in wanted] or [0]
+    if each.output in app.whole or len(positions) == len(names):
+        return each
+    return replace(each, df=select_columns(each.df, positions), whole=each.df)
 
 
 def materialise_part(app: Application, session: SparkSession, each: Planned) -> Part:
@@ -87,10 +103,21 @@ def _write_part(app: Application, session: SparkSession, each: Planned) -> Part:
     if spec.writes is not None and not name:
         committed = app.outputs.write_table(each.df, spec, fingerprint, session, interval)
     else:
-        committed = app.outputs.write_dataset(each.df, spec, name, fingerprint, interval)
+        narrowed = None if each.whole is None else Narrowing(each.whole.schema, spec.way)
+        committed = app.outputs.write_dataset(each.df, spec, name, fingerprint, interval, narrowed)
     if app.lineage.readers.get(each.output):
-        app.shelf.put_ready(each.output, app.outputs.read(committed, session))
-    return Part("write", committed.rows, committed)
+        app.shelf.put_ready(each.output, app.outputs.read(committed, session), committed)
+    left_out = None if each.whole is None else compare_columns(each.whole, each.df)
+    if left_out is not None:
+        print(f"{f'{name}: ' if name else ''}stored {left_out.describe()}")
+    return Part("write", committed.rows, committed, left_out=left_out)
+
+
+def compare_columns(whole: DataFrame, kept: DataFrame) -> LeftOut | None:
+    """How much of ``whole`` is ``kept``; None: all."""
+    if len(whole.columns) == len(kept.columns):
+        return None
+    return LeftOut(len(whole.columns), len(kept.columns), estimate_width(kept) / estimate_width(whole))
 
 
 def estimate_width(df: DataFrame) -> int:

@@ -52,6 +52,7 @@ def run_block(app: Application, repeat: Repeat) -> None:
             app.record_end(each)
         app.ledger.end_turns(*ended)
     except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the block
+        app.stored.raise_if_asked(error)
         reason = f"{block.at!r}, of the same repeat block, failed"
         others = [Made(step, "upstream_failed", reason=reason) for step in repeat.steps if step != block.at]
         app.ledger.end_turns(

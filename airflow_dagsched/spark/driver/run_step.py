@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from airflow_dagsched.spark.driver.fused import find_executed, order_steps, wide
 from airflow_dagsched.spark.driver.keep_used import find_deferred, keep_inputs, keep_whole
 from airflow_dagsched.spark.driver.look_ahead import StepCall
 from airflow_dagsched.spark.driver.materialise import Part, materialise_part, plan_parts
+from airflow_dagsched.spark.driver.stored_reads import MoreColumns
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import limit_reads, watch_actions, work_for
 from airflow_dagsched.spark.session.plan_markers import count_marks
@@ -31,6 +33,7 @@ def run_step(app: Application, step: str) -> None:
     call = app.calls.begin_turn(step)
     # Called before, and without a job of its own: that was its turn.
     if call.over.is_set():
+        app.stored.raise_if_asked()
         return
     if call.turn is None:
         made = app.find_early_end(step)
@@ -53,7 +56,9 @@ def call_early(app: Application, call: StepCall) -> None:
         # Whatever became of it: somebody waits.
         call.return_plans(call.planned)
     if call.turn is not None and call.has_no_job:
-        _finish_turn(call.turn)
+        # Who has the step's turn next sees it.
+        with suppress(MoreColumns):
+            _finish_turn(call.turn)
 
 
 def _finish_turn(turn: Turn) -> None:
@@ -62,6 +67,8 @@ def _finish_turn(turn: Turn) -> None:
         try:
             turn.run()
         except BaseException as error:  # noqa: BLE001 - sys.exit() of a step ends the step
+            # No failure of the step: it is to be called again.
+            app.stored.raise_if_asked(error)
             turn.fail(error)
         finally:
             turn.step_call.over.set()
@@ -107,6 +114,8 @@ class Turn:
         """Call the step, if that was not done, run its jobs, put its end on the ledger."""
         if self.answer is None and self.error is None:
             self.call()
+        # Whoever asked for more in this function, its author may have handled what was raised.
+        self.app.stored.raise_if_asked()
         if self.answer is None:
             assert self.error is not None
             raise self.error
@@ -145,6 +154,7 @@ class Turn:
         # A lazy one last: what the jobs before it executed is known by then.
         for each in sorted(ready, key=lambda each: not each.is_executed):
             if each.is_executed:
+                self.app.note_execution(each.df)
                 self.executed |= find_executed(self.app, each.df, self.session)
                 widen_session(self.app, self.session, self.spec.id, self.executed)
                 enter_session(self.session, self.spec.id, self._describe_job())
@@ -153,6 +163,7 @@ class Turn:
     def _notice_action(self, df: DataFrame | None) -> None:
         """The author is about to execute ``df`` (None: we cannot tell what): once, and not again later."""
         shelf = self.app.shelf
+        self.app.stored.note_action(self.spec.id, df)
         # Without a plan to look at, any input may be in it.
         inputs = [each for each in self.spec.inputs if each in shelf]
         taken = (shelf.take_rows(each, self.session) for each in inputs)
@@ -164,8 +175,16 @@ class Turn:
             self.executed |= {owner.step for owner in owners if owner is not None}
             inputs = [each for each in inputs if each in owners]
         for each in inputs:
-            shelf.keep_lazy(each)
+            self._keep_lazy(each)
         self.kept_s += time.monotonic() - began
+
+    def _keep_lazy(self, output: Output) -> None:
+        """Keep the rows of ``output``, if they are lazy: an action of the author's is about to execute them."""
+        handed = self.app.shelf.get_handed(output)
+        # A bare scan is not kept.
+        if isinstance(handed.content, DataFrame) and not handed.bare_scan:
+            self.app.note_execution(handed.content)
+        self.app.shelf.keep_lazy(output)
 
     def _keep_whole(self, read: tuple[Deferred, ...]) -> None:
         """Keep these, which an action of the author's is about to read, as they stand in its plan."""

@@ -88,6 +88,10 @@ class Committed:
     """``dag/dataflow/group``: the launch task that ``try_id`` is a try of."""
     files: Files = ()
     """What was written. Empty in records that are older than this field, too, and where a format keeps its own."""
+    whole: str = ""
+    """As ``schema``, of all columns that the step made, where not all were stored; else empty."""
+    way: str = ""
+    """Digest of the code that said which columns are read, where not all were stored."""
 
 
 class WriteRefused(DagschedError):

@@ -16,7 +16,8 @@ from airflow_dagsched.launch.protocol.keys import digest_parts, escape_key
 from airflow_dagsched.spark.files.store import Store, join_path, walk_files
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Files, Origin, OutputGone
 from airflow_dagsched.spark.outputs.leases import Keeper, Lease, commit_next
-from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema
+from airflow_dagsched.spark.outputs.narrowed import Narrowing, restore_whole
+from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema, read_whole
 from airflow_dagsched.spark.outputs.table_checks import find_missing_files
 from airflow_dagsched.spark.session.observed import NO_GLOB, observe_rows, quote_name, read_metrics
 
@@ -30,12 +31,15 @@ class Datasets:
         self._commits = commits
         self._keeper = keeper
 
-    def write(self, df: DataFrame, origin: Origin) -> Committed:
-        """Write and commit; blocks until both are done. Raises ``WriteRefused`` if another is the writer."""
+    def write(self, df: DataFrame, origin: Origin, narrowed: Narrowing | None = None) -> Committed:
+        """Write and commit; blocks until both are done. Raises ``WriteRefused`` if another is the writer.
+
+        :param narrowed: of what ``df`` has some columns; None: it is all there is.
+        """
         with self._keeper.hold_lease(origin.output, origin.interval) as lease:
             path = self._choose_folder(origin, lease)
             try:
-                committed = self._write_files(df, origin, lease.generation, path)
+                committed = self._write_files(df, origin, lease.generation, path, narrowed)
                 # First the data: a record that outlives a power cut without it would be believed.
                 self._make_durable(committed)
                 return commit_next(self._commits, self._keeper, committed, lease)
@@ -58,7 +62,9 @@ class Datasets:
             self._root, escape_key(origin.output), escape_key(origin.interval), f"{lease.generation:010d}-{writer}"
         )
 
-    def _write_files(self, df: DataFrame, origin: Origin, generation: int, path: str) -> Committed:
+    def _write_files(
+        self, df: DataFrame, origin: Origin, generation: int, path: str, narrowed: Narrowing | None
+    ) -> Committed:
         counted, observation = observe_rows(_make_storable(df))
         # No _SUCCESS: the record says more.
         # Read once or twice, by us: smaller files are worth more than what packing them takes.
@@ -75,6 +81,8 @@ class Datasets:
             partitions=(),
             format="parquet",
             files=files,
+            whole=narrowed.whole.json() if narrowed is not None else "",
+            way=narrowed.way if narrowed is not None else "",
         )
 
     def holds(self, committed: Committed) -> bool:
@@ -100,21 +108,22 @@ class Datasets:
         reader = session.read.option(NO_GLOB, "false").schema(_make_stored_schema(schema))
         # Records from before the field ``files`` name none; then it is the folder.
         paths = [join_path(committed.path, name) for name, _ in committed.files] or [committed.path]
-        return _restore_columns(reader.parquet(*paths), schema)
+        stored = _restore_columns(reader.parquet(*paths), schema)
+        return restore_whole(stored, read_whole(committed)) if committed.whole else stored
 
     def read_path(self, path: str, session: SparkSession) -> DataFrame:
         """The rows of the dataset at ``path``, whoever committed it. Raises ``OutputGone`` as ``read`` does."""
-        committed = self._find_record(path)
+        committed = self.find_record(path)
         if committed is None:
             return session.read.option(NO_GLOB, "false").parquet(path)
         return self.read(committed, session)
 
     def holds_path(self, path: str) -> bool:
         """Whether the dataset at ``path`` is there, whole where its record says what that is."""
-        committed = self._find_record(path)
+        committed = self.find_record(path)
         return bool(self._store.list(path)) if committed is None else self.holds(committed)
 
-    def _find_record(self, path: str) -> Committed | None:
+    def find_record(self, path: str) -> Committed | None:
         """The record of the dataset, which is found by the names of its folders."""
         parts = path.rstrip("/").split("/")
         # <work_dir>/datasets/<output>/<interval>/<folder>, see the module.

@@ -15,6 +15,7 @@ from airflow_dagsched.spark.outputs.catalog_tables import CatalogTables, order_c
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Origin
 from airflow_dagsched.spark.outputs.datasets import Datasets
 from airflow_dagsched.spark.outputs.leases import Keeper
+from airflow_dagsched.spark.outputs.narrowed import Narrowing
 from airflow_dagsched.spark.outputs.other_tables import OtherTables
 from airflow_dagsched.spark.outputs.path_tables import PathTables
 from airflow_dagsched.spark.outputs.schemas import has_schema
@@ -80,14 +81,21 @@ class Outputs:
         return self._paths.write(order_columns(df, table, session), stored, origin, catalog=table.location)
 
     def write_dataset(
-        self, df: DataFrame, spec: StepSpec, name: str, fingerprint: str, interval: str = ""
+        self,
+        df: DataFrame,
+        spec: StepSpec,
+        name: str,
+        fingerprint: str,
+        interval: str = "",
+        narrowed: Narrowing | None = None,
     ) -> Committed:
         """Store the step's output ``name`` and commit it, under ``interval`` if that is not the run's.
 
+        :param narrowed: of what ``df`` has some columns; None: it is all there is.
         Raises ``WriteRefused`` if another is the writer.
         """
         key = self.get_output_key(replace(spec, writes=None), name)
-        return self._datasets.write(df, self._make_origin(key, spec, fingerprint, interval))
+        return self._datasets.write(df, self._make_origin(key, spec, fingerprint, interval), narrowed)
 
     def read(self, committed: Committed, session: SparkSession) -> DataFrame:
         """Exactly the rows of that commit. Raises ``OutputGone`` if they are not all there any more."""
@@ -117,6 +125,10 @@ class Outputs:
     def read_path(self, path: str, session: SparkSession) -> DataFrame:
         """The dataset at ``path``. Raises ``OutputGone`` if it is not there."""
         return self._datasets.read_path(path, session)
+
+    def find_record(self, path: str) -> Committed | None:
+        """The record of the dataset at ``path``; None: there is none to be read."""
+        return self._datasets.find_record(path)
 
     def holds_path(self, path: str) -> bool:
         """Whether the dataset at ``path`` is there, all of it."""

@@ -11,12 +11,16 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.manifest import Manifest
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
+from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema, read_whole
 from airflow_dagsched.spark.reuse.ends import End, Ends
 from airflow_dagsched.spark.reuse.filing import Filing
 
 
 class Earlier:
-    """Asks the records about the steps of one manifest."""
+    """Asks the records about the steps of one manifest.
+
+    :param whole: datasets of which more columns are asked for than are stored, as this application has found.
+    """
 
     def __init__(
         self,
@@ -26,6 +30,8 @@ class Earlier:
         outputs: Outputs,
         fingerprints: Mapping[str, str],
         filing: Filing,
+        *,
+        whole: frozenset[Output] = frozenset(),
     ) -> None:
         self._manifest = manifest
         self._specs = {spec.id: spec for spec in manifest.steps}
@@ -34,6 +40,10 @@ class Earlier:
         self._outputs = outputs
         self._fingerprints = fingerprints
         self._filing = filing
+        self._whole = whole
+        self.too_narrow: dict[Output, Committed] = {}
+        """Datasets that would serve, had they all columns that may be read."""
+        self._read: dict[Output, Committed] = {}
 
     def find_commit(self, output: Output) -> Committed | None:
         """The newest commit, if it is what the step would make now and its data is there."""
@@ -44,8 +54,28 @@ class Earlier:
             return None
         if spec.force and not self._is_since_clear(found):
             return None
+        if not self._has_columns(output, found):
+            return None
         # Last, for it lists the table.
         return found if self._outputs.holds(found) else None
+
+    def find_record(self, output: Output) -> Committed | None:
+        """The record of the rows that ``read`` gave; None where it gave a value, or there is none."""
+        return self._read.get(output)
+
+    def _has_columns(self, output: Output, found: Committed) -> bool:
+        """Whether the dataset has all columns that may be read of it, as far as it is known."""
+        if not found.whole or not has_schema(found):
+            return True
+        spec = self._specs[output.step]
+        right = output not in self._whole and found.way == spec.way
+        if right and output.step in self._manifest.targets:
+            # Made now it might have more: what others learnt since counts.
+            wanted = spec.narrow.get(output.name)
+            right = wanted is not None and {*wanted} & {*read_whole(found).names} <= {*read_schema(found).names}
+        if not right:
+            self.too_narrow[output] = found
+        return right
 
     def is_right(self, output: Output) -> bool:
         """Whether the step need not run for ``output``.
@@ -83,10 +113,11 @@ class Earlier:
     def read(self, output: Output, session: SparkSession) -> Any:
         """The rows, at the path this run knows, else of the right commit; or the plain value."""
         path = self._find_path(output)
-        if path is not None:
+        committed = self._outputs.find_record(path) if path is not None else self.find_commit(output)
+        if path is not None and committed is None:
             return self._outputs.read_path(path, session)
-        committed = self.find_commit(output)
         if committed is not None:
+            self._read[output] = committed
             return self._outputs.read(committed, session)
         end = self._find_value(output)
         assert end is not None, f"{output}: neither here nor recorded"
@@ -100,4 +131,9 @@ class Earlier:
     def _find_path(self, output: Output) -> str | None:
         path = self._manifest.datasets.get(f"{output.step}/{output.name}")
         table = self._specs[output.step].writes is not None and not output.name
-        return path if path is not None and not table and self._outputs.holds_path(path) else None
+        if path is None or table:
+            return None
+        found = self._outputs.find_record(path)
+        if found is None:
+            return path if self._outputs.holds_path(path) else None
+        return path if self._has_columns(output, found) and self._outputs.holds(found) else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest, Needed, StepSpec
 from airflow_dagsched.launch.protocol.tables import Table
@@ -30,9 +31,17 @@ class Reusable:
 
 
 def select_reusable(
-    spark: SparkSession, manifest: Manifest, interval: Interval, outputs: Outputs, ends: Ends
+    spark: SparkSession,
+    manifest: Manifest,
+    interval: Interval,
+    outputs: Outputs,
+    ends: Ends,
+    whole: frozenset[Output] = frozenset(),
 ) -> Reusable:
-    """Facts first (what inputs are now, what was committed), then the decision what runs."""
+    """Facts first (what inputs are now, what was committed), then the decision what runs.
+
+    :param whole: datasets of which more columns are asked for than are stored.
+    """
 
     def generation(table: Table, writers: tuple[StepSpec, ...], needed: Needed | None) -> str:
         if not writers:
@@ -43,7 +52,7 @@ def select_reusable(
 
     prints = compute_fingerprints(manifest, spark.version, generation)
     filing = make_filing(manifest, prints)
-    earlier = Earlier(manifest, outputs.log, ends, outputs, prints, filing)
+    earlier = Earlier(manifest, outputs.log, ends, outputs, prints, filing, whole=whole)
     known = Known(earlier.is_right, earlier.is_at_hand, earlier.find_end)
     return Reusable(prints, filing, earlier, ends, _select_as_writer(manifest, known, outputs, filing))
 

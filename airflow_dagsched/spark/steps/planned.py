@@ -21,6 +21,8 @@ class Planned:
     df: DataFrame
     mode: Mode
     bare_scan: bool
+    whole: DataFrame | None = None
+    """All that the step returned, where ``df`` is some of its columns."""
 
     @property
     def is_executed(self) -> bool:

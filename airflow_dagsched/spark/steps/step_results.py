@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.session.dataframe_cache import Kept
 from airflow_dagsched.spark.session.plan_markers import make_mark
 from airflow_dagsched.spark.session.sessions import rebind_frame
@@ -24,6 +25,8 @@ class Handed:
     kept: bool = False
     bare_scan: bool = False
     mark: str = ""
+    committed: Committed | None = None
+    """What the rows are read from."""
 
 
 class Shelf:
@@ -66,10 +69,14 @@ class Shelf:
         with self._guard:
             self._handed[output] = Handed(output, df, kept=True)
 
-    def put_ready(self, output: Output, content: Any) -> None:
-        """Hand over what needs no keeping: a value, or rows that are kept elsewhere."""
+    def put_ready(self, output: Output, content: Any, committed: Committed | None = None) -> None:
+        """Hand over what needs no keeping: a value, or rows that are kept elsewhere, as those of ``committed``."""
         with self._guard:
-            self._handed[output] = Handed(output, content)
+            self._handed[output] = Handed(output, content, committed=committed)
+
+    def find_record(self, output: Output) -> Committed | None:
+        """Of the dataset whose rows are handed over; None where these are no stored ones. ``KeyError`` as ever."""
+        return self._handed[output].committed
 
     def take_rows(self, output: Output, session: SparkSession) -> Any:
         """What the reader gets, a DataFrame in its own session. ``KeyError`` if it was never put."""
