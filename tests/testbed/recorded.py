@@ -43,11 +43,13 @@ def record_launch(
     run: str = "r",
     conf: dict[str, Any] | None = None,
     meanwhile: Callable[[], None] = lambda: None,
+    told: tuple[Event, ...] = (),
 ) -> list[Submitted]:
     """Run a launch task to its end; all its steps end well. Its feed is added to ``feeds``, by its task id.
 
     :param conf: the configuration of the run.
     :param meanwhile: is called when it has submitted, and its application has not started yet.
+    :param told: what the application says besides.
     """
     found: list[Submitted] = []
 
@@ -69,7 +71,7 @@ def record_launch(
         targets = found[-1].manifest["targets"]
         events: list[Event] = [Started("app"), *map(StepRunning, targets)]
         events += [StepDone(name, "success", seconds=2.0) for name in targets]
-        on_line(encode_marker(env[ENV_NONCE], 1, [*events, Finished(True, 2.0)]))
+        on_line(encode_marker(env[ENV_NONCE], 1, [*events, *told, Finished(True, 2.0)]))
 
     launch.submit = submit  # type: ignore[method-assign]
     context: Any = {**SAID, "run_id": run, "params": launch.dag.params.dump()}
