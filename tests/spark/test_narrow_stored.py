@@ -179,7 +179,9 @@ def test_equal_code_that_asks_for_more_gets_it(spark: SparkSession, tmp_path: Pa
     (again,) = told(ran, MadeAgain)
     assert again == MadeAgain(again.step, "wide/", "more_columns", 2, 10)
     # The next run knows.
-    assert None in [columns for event in told(ran, ColumnsRead) for columns in event.read["wide/"].values()]
+    asked = [columns for event in told(ran, ColumnsRead) for columns in event.read["wide/"].values()]
+    assert any(columns is None or "c3" in columns for columns in asked)
+    assert ("c2", "c3") in asked or how not in ("select", "sql", "udf")
     assert case.rows(ran, "two") == [(2 * at, 3 * at) for at in range(20)]
     assert case.rows(ran, "one") == [(at, 1) for at in range(20)]
     spark.catalog.clearCache()

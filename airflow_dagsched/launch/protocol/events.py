@@ -159,7 +159,8 @@ class MadeAgain:
     def line(self) -> str:
         """For the step's log."""
         why = "its readers' code has changed" if self.cause == "other_code" else "more of them are read now"
-        return f"{self.output} is made again ({self.cause}): {self.kept} of {self.columns} columns are stored, {why}"
+        name = self.output.removesuffix("/")
+        return f"{name} is made again ({self.cause}): {self.kept} of {self.columns} columns are stored, {why}"
 
 
 @dataclass(frozen=True, slots=True)

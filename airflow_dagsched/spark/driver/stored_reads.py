@@ -46,6 +46,11 @@ class StoredRead:
     used: Columns | None = frozenset()
     """None: all."""
 
+    def name_used(self) -> tuple[str, ...] | None:
+        """The columns that are used; None: all."""
+        names = self.handed.content.columns
+        return None if self.used is None else tuple(names[at] for at in sorted(self.used))
+
 
 class StoredReads:
     """Those of one application."""
@@ -53,8 +58,8 @@ class StoredReads:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._reads: dict[str, StoredRead] = {}
-        self.asked: dict[Output, set[str]] = {}
-        """Datasets to be made again -> who has asked for more of them."""
+        self.asked: dict[Output, dict[str, tuple[str, ...] | None]] = {}
+        """Datasets to be made again -> who has asked for more of them -> for which columns; None: it may be any."""
 
     def mark_rows(self, reader: str, output: Output, df: DataFrame, committed: Committed) -> DataFrame:
         """The rows of ``committed`` as ``reader`` gets them."""
@@ -89,7 +94,7 @@ class StoredReads:
             # It does not say which: all there are.
             for read in [*self._reads.values()]:
                 if read.stored is not None:
-                    self.asked.setdefault(read.handed.output, set()).add(read.reader)
+                    self.asked.setdefault(read.handed.output, {})[read.reader] = None
         if self.asked:
             raise MoreColumns
 
@@ -98,12 +103,10 @@ class StoredReads:
         found: dict[str, dict[str, tuple[str, ...] | None]] = {}
         for read in self._reads.values():
             if read.reader in readers:
-                output, names = read.handed.output, read.handed.content.columns
-                columns = None if read.used is None else tuple(names[at] for at in sorted(read.used))
-                mine = found.setdefault(f"{output.step}/{output.name}", {})
-                before = mine.get(read.reader, ())
-                both = None if columns is None or before is None else {*before, *columns}
-                mine[read.reader] = None if both is None else tuple(name for name in names if name in both)
+                mine = found.setdefault(name_dataset(read.handed.output), {})
+                before, columns = mine.get(read.reader, ()), read.name_used()
+                both = None if columns is None or before is None else (*before, *columns)
+                mine[read.reader] = None if both is None else tuple(dict.fromkeys(both))
         return found
 
     def _find_reads(self, df: DataFrame) -> list[StoredRead]:
@@ -115,8 +118,13 @@ class StoredReads:
         with self._guard:
             read.used = None if columns is None or read.used is None else read.used | columns
         if read.stored is not None and (columns is None or not columns <= read.stored):
-            self.asked.setdefault(read.handed.output, set()).add(read.reader)
+            self.asked.setdefault(read.handed.output, {})[read.reader] = read.name_used()
             raise MoreColumns
+
+
+def name_dataset(output: Output) -> str:
+    """As events name it."""
+    return f"{output.step}/{output.name}"
 
 
 def _locate_stored(committed: Committed) -> Columns | None:

@@ -1,0 +1,38 @@
+"""Stored datasets with the columns that are read, through whole runs: Airflow, launches, history, real Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_dagsched.model.codec import read_file
+from airflow_dagsched.model.state import State
+from tests.dags.conftest import Play
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.airflow]
+FILE = Path(__file__).parent / "files" / "narrow.py"
+ALL = 32
+
+
+def run_day(play: Play, day: str) -> list[str]:
+    """The columns of the rows that the second group was given."""
+    found = play(FILE, day)
+    assert set(found["tasks"].values()) == {"success"}
+    told: dict[str, Any] = found["told"]
+    assert (told["flow.total"]["rows"], told["flow.days"]["rows"]) == (1, 7)
+    return pq.read_schema(next(Path(told["flow.wide"]["path"]).glob("*.parquet"))).names
+
+
+def test_each_day_stores_what_the_days_before_it_have_read(play: Play, home: Path) -> None:
+    """The third day asks for a column that nobody read before: made again then, stored on the fourth."""
+    assert len(run_day(play, "2024-01-01")) == ALL
+    assert run_day(play, "2024-01-02") == ["c1", "day"]
+    known = read_file(State, home / "dagsched" / "history" / "narrow" / "flow.json")
+    columns = known.measured["wide"].outputs[""].columns
+    assert columns is not None
+    assert (columns.kept, columns.columns, columns.measured, columns.share < 0.1) == (2, ALL, True, True)
+    assert run_day(play, "2024-01-03") == ["c1", "day"]
+    assert run_day(play, "2024-01-04") == ["c1", "c9", "day"]
