@@ -4,8 +4,9 @@
 
     wide: the flights of a year with weather, plane, airline, airport   36 columns ──> by_carrier, by_weather, by_age
                                                                                        7 columns of it, together
-Both ways in one session, in turn: processor seconds of the group's steps, bytes that are kept. Java has its quick
-compiler, as launch tasks choose it. The first round, in which Java learns, is left out of the medians.
+With ``--stored`` another application stores what the readers read. Both ways in one session, in turn: processor seconds
+of the steps, bytes that are kept, or stored. Java has its quick compiler, as launch tasks choose it. The first round,
+in which Java learns, is left out of the medians.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import shutil
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -69,23 +71,27 @@ def by_age(wide: DataFrame) -> DataFrame:
     return wide.where("distance > 500").groupBy("made").agg(sf.avg("arr_delay").alias("arr_delay"))
 
 
+READ = ("arr_delay", "carrier", "dep_delay", "distance", "made", "visib", "wind_speed")
+"""By all of them, as a run before has told."""
 READERS: tuple[Callable[..., DataFrame], ...] = (by_carrier, by_weather, by_age)
 
 
-def run_once(spark: SparkSession, folder: Path, scratch: Path, way: Way) -> dict[str, float]:
-    """One run of the group: its processor seconds, the bytes and columns that it kept."""
+def run_once(spark: SparkSession, folder: Path, scratch: Path, way: Way, *, stored: bool) -> dict[str, float]:
+    """One run of all steps: its processor seconds, the bytes and columns that it kept, or stored."""
     shutil.rmtree(scratch, ignore_errors=True)
     ended: dict[str, StepDone] = {}
 
     def note(*events: Any) -> None:
         ended.update({event.step: event for event in events if isinstance(event, StepDone)})
 
+    whole = _make_manifest(folder, scratch, way, stored=stored)
     before = _measure_cpu_s()
-    assert run_group(spark, _make_manifest(folder, scratch, way), _make_payload(), note), ended
+    for targets in (whole.targets[:1], whole.targets[1:]) if stored else (whole.targets,):
+        assert run_group(spark, replace(whole, targets=targets), _make_payload(), note), ended
     metrics = ended["wide"].metrics
     return {
         "cpu_s": _measure_cpu_s() - before,
-        "bytes": metrics["kept_bytes"],
+        "bytes": float(ended["wide"].bytes or 0) if stored else metrics["kept_bytes"],
         "columns": metrics.get("kept_columns", 36),
     }
 
@@ -97,9 +103,10 @@ def gather_input(spark: SparkSession, year: Path, folder: Path) -> Path:
     return folder
 
 
-def _make_manifest(folder: Path, scratch: Path, way: Way) -> Manifest:
+def _make_manifest(folder: Path, scratch: Path, way: Way, *, stored: bool) -> Manifest:
+    narrow = {"": READ} if way == "used" else {}
     steps = (
-        StepSpec("wide", "wide"),
+        StepSpec("wide", "wide", store=("",) if stored else (), way="this file", narrow=narrow),
         *(
             StepSpec(each.__name__, each.__name__, inputs=(Output("wide"),), upstream=("wide",), store=("",))
             for each in READERS
@@ -131,14 +138,16 @@ def open_session() -> SparkSession:
     return spark
 
 
-def measure(spark: SparkSession, folder: Path, scratch: Path, rounds: int) -> dict[Way, dict[str, float]]:
+def measure(
+    spark: SparkSession, folder: Path, scratch: Path, rounds: int, *, stored: bool
+) -> dict[Way, dict[str, float]]:
     """Medians of each way."""
     ways: tuple[Way, ...] = ("all", "used")
     runs: dict[Way, list[dict[str, float]]] = {way: [] for way in ways}
     for at in range(rounds + 1):
         # The other first in each round: who comes second finds more compiled.
         for way in ways if at % 2 else reversed(ways):
-            runs[way].append(run_once(spark, folder, scratch / way, way))
+            runs[way].append(run_once(spark, folder, scratch / way, way, stored=stored))
             print(at, way, runs[way][-1], flush=True)
     return {way: {name: median(run[name] for run in found[1:]) for name in found[0]} for way, found in runs.items()}
 
@@ -148,12 +157,15 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.columns", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
     parser.add_argument("--folder", type=Path, default=Path(".home/benchmarks"), help="input and scratch")
+    parser.add_argument("--stored", action="store_true", help="for readers in another application")
     asked = parser.parse_args(None if arguments is None else [*arguments])
     folder = asked.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     spark = open_session()
     scratch = folder / "scratch" / "columns"
-    found = measure(spark, gather_input(spark, data.year(folder), scratch / "input"), scratch, asked.rounds)
+    found = measure(
+        spark, gather_input(spark, data.year(folder), scratch / "input"), scratch, asked.rounds, stored=asked.stored
+    )
     ratios = {name: round(found["used"][name] / found["all"][name], 3) for name in found["all"]}
     print(json.dumps({**found, "used / all": ratios}, indent=1))
 

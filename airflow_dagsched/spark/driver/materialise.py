@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import LeftOut
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.outputs.commits import Committed
-from airflow_dagsched.spark.outputs.narrowed import Narrowing
+from airflow_dagsched.spark.outputs.commits import Committed, Narrowing
 from airflow_dagsched.spark.session.observed import observe_rows, read_metrics
 from airflow_dagsched.spark.session.plan_columns import measure_kept, select_columns
 from airflow_dagsched.spark.session.plan_markers import is_bare_scan
@@ -103,7 +102,7 @@ def _write_part(app: Application, session: SparkSession, each: Planned) -> Part:
     if spec.writes is not None and not name:
         committed = app.outputs.write_table(each.df, spec, fingerprint, session, interval)
     else:
-        narrowed = None if each.whole is None else Narrowing(each.whole.schema, spec.way)
+        narrowed = None if each.whole is None else Narrowing(each.whole.schema.json(), spec.way)
         committed = app.outputs.write_dataset(each.df, spec, name, fingerprint, interval, narrowed)
     if app.lineage.readers.get(each.output):
         app.shelf.put_ready(each.output, app.outputs.read(committed, session), committed)

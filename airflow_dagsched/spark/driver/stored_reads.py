@@ -19,8 +19,7 @@ from pyspark.sql import DataFrame
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.failures import read_text
 from airflow_dagsched.spark.driver.read_plans import Columns, ReadPlans
-from airflow_dagsched.spark.outputs.commits import Committed
-from airflow_dagsched.spark.outputs.narrowed import NOT_STORED
+from airflow_dagsched.spark.outputs.commits import NOT_STORED, Committed
 from airflow_dagsched.spark.outputs.schemas import read_schema, read_whole
 from airflow_dagsched.spark.session.plan_markers import count_marks, make_mark
 from airflow_dagsched.spark.steps.step_results import Handed

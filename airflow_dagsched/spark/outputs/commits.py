@@ -57,6 +57,20 @@ class Origin:
         return Committed(generation=generation, **who, **written)
 
 
+NOT_STORED = "airflow_dagsched: this column was not stored, since nobody read it when the same code last ran"
+"""In the message of who computes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Of what a dataset has some columns."""
+
+    whole: str
+    """All that the step made: Spark's JSON."""
+    way: str
+    """Digest of the code that said which are read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Committed:
     """One output of one step for one interval. Unknown numbers are None."""

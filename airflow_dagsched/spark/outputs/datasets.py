@@ -14,9 +14,8 @@ from pyspark.sql.types import NullType, StringType, StructField, StructType
 
 from airflow_dagsched.launch.protocol.keys import digest_parts, escape_key
 from airflow_dagsched.spark.files.store import Store, join_path, walk_files
-from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Files, Origin, OutputGone
+from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Files, Narrowing, Origin, OutputGone
 from airflow_dagsched.spark.outputs.leases import Keeper, Lease, commit_next
-from airflow_dagsched.spark.outputs.narrowed import Narrowing, restore_whole
 from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema, read_whole
 from airflow_dagsched.spark.outputs.table_checks import find_missing_files
 from airflow_dagsched.spark.session.observed import NO_GLOB, observe_rows, quote_name, read_metrics
@@ -81,7 +80,7 @@ class Datasets:
             partitions=(),
             format="parquet",
             files=files,
-            whole=narrowed.whole.json() if narrowed is not None else "",
+            whole=narrowed.whole if narrowed is not None else "",
             way=narrowed.way if narrowed is not None else "",
         )
 
@@ -109,7 +108,11 @@ class Datasets:
         # Records from before the field ``files`` name none; then it is the folder.
         paths = [join_path(committed.path, name) for name, _ in committed.files] or [committed.path]
         stored = _restore_columns(reader.parquet(*paths), schema)
-        return restore_whole(stored, read_whole(committed)) if committed.whole else stored
+        if not committed.whole:
+            return stored
+        from airflow_dagsched.spark.outputs.narrowed import restore_whole  # few datasets are, and each start pays
+
+        return restore_whole(stored, read_whole(committed))
 
     def read_path(self, path: str, session: SparkSession) -> DataFrame:
         """The rows of the dataset at ``path``, whoever committed it. Raises ``OutputGone`` as ``read`` does."""

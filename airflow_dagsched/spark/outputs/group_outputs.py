@@ -12,10 +12,9 @@ from airflow_dagsched.launch.protocol.tables import FILE_FORMATS
 from airflow_dagsched.spark.files.store import Store
 from airflow_dagsched.spark.files.stores import open_store
 from airflow_dagsched.spark.outputs.catalog_tables import CatalogTables, order_columns
-from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Origin
+from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Narrowing, Origin
 from airflow_dagsched.spark.outputs.datasets import Datasets
 from airflow_dagsched.spark.outputs.leases import Keeper
-from airflow_dagsched.spark.outputs.narrowed import Narrowing
 from airflow_dagsched.spark.outputs.other_tables import OtherTables
 from airflow_dagsched.spark.outputs.path_tables import PathTables
 from airflow_dagsched.spark.outputs.schemas import has_schema

@@ -11,26 +11,13 @@ No null, nor any other value, in the place of a column that was not stored: it c
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
+from airflow_dagsched.spark.outputs.commits import NOT_STORED
 from airflow_dagsched.spark.session.observed import quote_name
-
-NOT_STORED = "airflow_dagsched: this column was not stored, since nobody read it when the same code last ran"
-"""In the message of who computes one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Narrowing:
-    """Of what a dataset has some columns."""
-
-    whole: StructType
-    """All that the step made."""
-    way: str
-    """Digest of the code that said which are read."""
 
 
 def restore_whole(df: DataFrame, whole: StructType) -> DataFrame:
