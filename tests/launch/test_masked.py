@@ -25,7 +25,8 @@ HARMLESS = frozenset({
     "Started.application_id", "Started.ui",  # Spark's own words
     "StepRunning.step", "StepLog.step", "Stalled.step", "StepDone.step", "StepDone.fused",  # names that programs follow
     "StepDone.datasets", "StepDone.path", "StepDone.wrote",  # where rows are
-    "StepDone.metrics", "StepDone.sizes", "StepDone.assumed",  # names of outputs
+    "StepDone.metrics", "StepDone.sizes", "StepDone.assumed", "StepDone.left_out",  # names of outputs
+    "ColumnsRead.read", "MadeAgain.step", "MadeAgain.output",  # names of outputs, steps and columns
 })  # fmt: skip
 """Fields with texts that stay as they are."""
 

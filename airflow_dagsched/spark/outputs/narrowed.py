@@ -10,32 +10,41 @@ No null, nor any other value, in the place of a column that was not stored: it c
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from airflow_dagsched.spark.outputs.commits import NOT_STORED
 from airflow_dagsched.spark.session.observed import quote_name
+from airflow_dagsched.spark.session.sessions import make_frame
+
+MISSING = "dagsched_missing"
+BETWEEN = "\x01"
+"""In no name of a column: Java could not have stored it."""
 
 
 def restore_whole(df: DataFrame, whole: StructType) -> DataFrame:
     """The stored columns ``df`` with all of ``whole``, in its order."""
-    stored = set(df.columns)
-    nullable = _make_nullable(whole, df.sparkSession)
-    return df.select(*[_read_column(field, field.name in stored) for field in nullable.fields])
+    stored, held = set(df.columns), MISSING
+    while held in whole.names:
+        held += "_"
+    missing = StructType([field for field in whole.fields if field.name not in stored])
+    names = (quote_name(name) if name in stored else f"{held}.{quote_name(name)}" for name in whole.names)
+    # All at once: each word with Java is a message there and back, and there may be many columns.
+    beside = df._jdf.withColumn(held, _fail_for(df, missing))
+    chosen = _find_class(df, "java.util.regex.Pattern").compile(BETWEEN).split(BETWEEN.join(names))
+    return make_frame(beside.selectExpr(chosen).queryExecution().analyzed(), df.sparkSession)
 
 
-def _read_column(field: StructField, is_stored: bool) -> Column:
-    if is_stored:
-        return sf.col(quote_name(field.name))
-    return sf.raise_error(sf.lit(NOT_STORED)).cast(field.dataType).alias(field.name, metadata=field.metadata)
+def _fail_for(df: DataFrame, missing: StructType) -> Any:
+    """A struct of these columns that nobody gets."""
+    kind = _find_class(df, "org.apache.spark.sql.types.DataType").fromJson(missing.json())
+    # As all that is read from files: nothing in it, however deep, is known not to be null.
+    return sf.raise_error(sf.lit(NOT_STORED))._jc.cast(kind.asNullable())
 
 
-def _make_nullable(schema: StructType, session: SparkSession) -> StructType:
-    """As all that is read from files: nothing in it, however deep, is known not to be null."""
-    jvm = session._jvm
-    assert jvm is not None
-    java = jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
-    return StructType.fromJson(json.loads(java.asNullable().json()))
+def _find_class(df: DataFrame, name: str) -> Any:
+    # By its whole name, not part by part: each would be a message.
+    return getattr(df.sparkSession._jvm, name)
