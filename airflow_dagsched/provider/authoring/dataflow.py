@@ -78,7 +78,8 @@ class SparkDataflow(StepGroup):
     :param warm: how long an application stays when its group has ended well, for the next one that fits it: a text such
         as ``"10 minutes"``, a timedelta, or seconds; 0: none does. Left out: ``[dagsched] warm``. See
         ``docs/operating.md``.
-    :param keep_columns: of rows that several steps read: ``"used"``, those that they use, or ``"all"``.
+    :param keep_columns: of rows that several steps read, or steps of other applications: ``"used"``, those that
+        they use, or ``"all"``.
     :param mode: ``"streaming"``: its steps never end; see ``docs/streaming.md`` for what else such a dataflow takes.
     :param launch_args: everything else a task takes (pool, queue, retries, execution_timeout, default_args,
         priority_weight, ...): for the launch tasks, never for the mirrors.
