@@ -71,8 +71,8 @@ class ClassArchive:
             return Given(given, found.environment)
         return Given({name: value for name, value in given.items() if name in settings or value != site.get(name)})
 
-    def note_good_end(self) -> None:
-        """The application has ended well: the archive that it lacked is made, by a process of its own."""
+    def make_wanted(self) -> None:
+        """Have the archive made that the driver lacked, if it did, by a process of its own."""
         if self.wanted is None:
             return
         try:

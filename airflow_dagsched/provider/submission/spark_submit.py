@@ -82,7 +82,7 @@ class FollowedSubmit(SparkSubmitHook):
             # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
             ended: str | None = super().submit(application, start_new_session=True, env=env, **any_bytes, **kwargs)
             # Only now: of an application that failed, or was killed, nobody knows what Java was about to load.
-            archive.note_good_end()
+            archive.make_wanted()
             return ended
 
     def describe_submit(self, application: str, file: Path) -> Described:
