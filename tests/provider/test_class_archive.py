@@ -177,6 +177,7 @@ def test_a_stream_s_driver_has_what_is_there_when_it_starts(host: PlayedHost) ->
         assert ("SharedArchiveFile" in started.read_text()) == has_archive
         assert "spark.shop.key=value" in started.read_text()
     assert (private / PROPERTIES).read_text() == "spark.shop.key=value\n"
+    assert settle_command(private, command, has_archives=False) == command
 
 
 def test_what_is_no_spark_submit_is_started_as_it_is(tmp_path: Path) -> None:

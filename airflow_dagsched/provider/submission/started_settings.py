@@ -24,8 +24,13 @@ STARTED = "started.properties"
 MASTER, DEFAULTS = "--master", "--load-spark-defaults"
 
 
-def settle_command(private: Path, command: StartCommand) -> StartCommand:
-    """The command to run, with the file of settings that it names beside the epoch's own, in ``private``."""
+def settle_command(private: Path, command: StartCommand, *, has_archives: bool = True) -> StartCommand:
+    """The command to run, with the file of settings that it names beside the epoch's own, in ``private``.
+
+    :param has_archives: whether it has any that are there.
+    """
+    if not has_archives:
+        return command
     given = _give_archives(ClassArchive(), private, command)
     if given is None:
         return command
