@@ -32,6 +32,7 @@ Code = Literal[
     "never catches up",
     "fails",
     "comes to nothing",
+    "comes to nothing silently",
     "ordered",
     "only forward",
     "waits for confirm",

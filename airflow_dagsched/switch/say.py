@@ -39,7 +39,7 @@ SENTENCES: Mapping[Code, str] = {
     "stop the stream, and take channel='replay' for one epoch",
     "old runs again": "epoch {epoch} runs again, so it can be switched from",
     "old fails": "epoch {epoch}, from which to take over, fails",
-    "old must emit": "epoch {epoch} must emit windows up to {window}, and fails: {text}",
+    "old must emit": "epoch {epoch} must emit windows up to {window}, and can't: {text}",
     "replaced by a request": "run {text} asks for another graph",
     "replaced": "replaced by epoch {epoch} at window {window}",
     "no executors": "no executors in {seconds:g} s: free some of the cluster, or give deploy_within= more",
@@ -50,6 +50,10 @@ SENTENCES: Mapping[Code, str] = {
     ),
     "fails": "step {names} fails: {text}",
     "comes to nothing": "it was started again and again, and never came to a batch: {text}",
+    "comes to nothing silently": (
+        "it was started again and again, and ended each time before it could say why: what it printed is in "
+        "epochs/{text}/output/driver.log of the flow's folder"
+    ),
     "ordered": "ordered: {text}",
     "only forward": "windows are handed over already: deploy the code of epoch {epoch} to go back to it",
     "waits for confirm": "epoch {epoch} is ready to take over, once someone confirms it",

@@ -70,6 +70,8 @@ def look(main: SparkSession, switches: int) -> Remains:
     java_threads = count_threads(jvm)
     collect(jvm)
     runtime = jvm.Runtime.getRuntime()
+    # Once more: queries that look for rows leave garbage, the more of it the more files they look at.
+    jvm.System.gc()
     heap = (runtime.totalMemory() - runtime.freeMemory()) / 2**20
     resident = psutil.Process().memory_info().rss / 2**20
     return Remains(switches, round(heap, 1), java_threads, threading.active_count(), round(resident, 1))

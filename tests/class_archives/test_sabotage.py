@@ -45,7 +45,11 @@ class Submitted(FollowedSubmit):
     def __init__(self, *arguments: str) -> None:
         super().__init__(spark_binary=str(SPARK_SUBMIT), conf=dict(CONF), application_args=list(arguments))
         self.lines: list[str] = []
-        self.on_line = self.lines.append  # type: ignore[func-returns-value, method-assign, assignment]
+        self.on_line = self._keep  # type: ignore[method-assign]
+
+    def _keep(self, line: str) -> str | None:
+        self.lines.append(line)
+        return None if line.startswith("{") else line
 
 
 def run(*arguments: str) -> tuple[dict[str, Any], list[str]]:
@@ -160,28 +164,58 @@ def make_another_java_s(file: Path) -> None:
         opened.write(b"Sorver VM")
 
 
-@pytest.mark.parametrize("spoil", [cut, cut_head, empty, garble, make_another_java_s])
-@pytest.mark.parametrize("is_noted", [True, False])
-def test_a_run_ends_well_whatever_the_file_is(
-    cache: Path, spoil: Callable[[Path], None], is_noted: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Java goes on without it, and says nothing where events are read; nor do we, in more than a line."""
-    _, plain = run()
+def spoil_file(cache: Path, spoil: Callable[[Path], None]) -> Path:
+    """Spoil the archive, of which nothing is to be seen by its time."""
     file = find_archive(cache)
     before = file.stat()
     file.chmod(0o600)
     spoil(file)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     file.chmod(0o400)
+    return file
+
+
+@pytest.mark.parametrize("spoil", [cut, cut_head, empty, garble, make_another_java_s])
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_a_run_ends_well_whatever_the_file_is(
+    cache: Path,
+    spoil: Callable[[Path], None],
+    is_noted: bool,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Java goes on without it, and says nothing where events are read; nor do we, in more than a line."""
+    monkeypatch.chdir(tmp_path)  # where Java writes what it ended over
+    _, plain = run()
+    file = spoil_file(cache, spoil)
     if is_noted:
         note_as_it_is(cache)
     with caplog.at_level(logging.INFO, LOGGER):
         said, others = run()
     assert said["count"] == 3
     assert file.name not in said["mapped"]
-    assert len(others) == len(plain)
+    assert len([line for line in others if not is_of_crash(line)]) == len(plain)
     assert len([each for each in caplog.records if each.name == LOGGER]) <= 1
     stop_makers(cache)
+
+
+def is_of_crash(line: str) -> bool:
+    """What Java says that ends over the file, before it is started again without."""
+    return line.startswith("#") or not line.strip()
+
+
+def test_a_file_that_java_ends_over_is_taken_away(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where Java writes what it ended over
+    file = spoil_file(cache, cut)
+    note_as_it_is(cache)
+    said, others = run()
+    assert said["count"] == 3
+    assert any(map(is_of_crash, others)), "Java takes it as it is"
+    failure = Shelf.of(cache).read_failure(file.stem)
+    assert failure is not None
+    assert failure.reason.startswith("Java crashed with it")
+    assert not file.exists()
 
 
 def stop_makers(cache: Path) -> None:

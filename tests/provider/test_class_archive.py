@@ -12,11 +12,11 @@ import pytest
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.streams.private_folder import PROPERTIES, StartCommand
+from airflow_dagsched.launch.streams.private_folder import PROPERTIES, StartCommand, write_private_folder
 from airflow_dagsched.provider.info import get_provider_info
 from airflow_dagsched.provider.spec.configuration import has_class_archives, read_cache_dir, read_executor_archive
 from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
-from airflow_dagsched.provider.submission.started_settings import settle_command
+from airflow_dagsched.provider.submission.started_settings import make_missing_archive, settle_command
 from tests.class_archives.hosts import PlayedHost
 
 LOGGER = "airflow_dagsched.provider.submission.class_archive"
@@ -148,13 +148,28 @@ def test_executors_of_this_host_have_the_driver_s(host: PlayedHost, monkeypatch:
     assert submit(host).count("cache/class-archives") == 2
 
 
-def test_a_stream_s_driver_has_what_is_there_when_it_starts(host: PlayedHost) -> None:
-    """In a file of settings of its own: the epoch's stays as it was made."""
-    private = host.folder / "private"
-    private.mkdir(mode=0o700)
-    (private / PROPERTIES).write_text("spark.shop.key=value\n")
+def make_private(host: PlayedHost) -> tuple[Path, StartCommand]:
+    """What the driver of a stream is started from."""
+    private = host.folder / "epoch" / "private"
     argv = (str(host.submit), "--master", "local[1]", "--properties-file", str(private / PROPERTIES), "main.py")
     command = StartCommand(argv, str(host.folder))
+    write_private_folder(private, b"", "spark.shop.key=value\n", command)
+    return private, command
+
+
+def test_a_stream_has_the_archive_made_that_its_driver_lacks(host: PlayedHost) -> None:
+    private, command = make_private(host)
+    for _ in range(2):
+        make_missing_archive(private)
+        wait_for(lambda: bool(list(host.shelf.list_notes())) and is_idle(host))
+    (note,) = host.shelf.list_notes()
+    assert "SharedArchiveFile" in Path(settle_command(private, command).argv[4]).read_text()
+    assert note is not None
+
+
+def test_a_stream_s_driver_has_what_is_there_when_it_starts(host: PlayedHost) -> None:
+    """In a file of settings of its own: the epoch's stays as it was made."""
+    private, command = make_private(host)
     for has_archive in (False, True):
         if has_archive:
             host.put_archive()
@@ -162,6 +177,7 @@ def test_a_stream_s_driver_has_what_is_there_when_it_starts(host: PlayedHost) ->
         assert ("SharedArchiveFile" in started.read_text()) == has_archive
         assert "spark.shop.key=value" in started.read_text()
     assert (private / PROPERTIES).read_text() == "spark.shop.key=value\n"
+    assert settle_command(private, command, has_archives=False) == command
 
 
 def test_what_is_no_spark_submit_is_started_as_it_is(tmp_path: Path) -> None:

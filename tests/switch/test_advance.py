@@ -472,7 +472,16 @@ def test_an_owner_that_never_comes_to_a_batch_is_stopped():
     assert isinstance(get_record(CATCHING_UP, crashing), Aborted)
     kind, reason = get_answer(ask(FENCED, look(2, starts=crashing.starts, ended=crashing.ended)))
     assert (kind, reason.code, reason.window) == ("wait", "old must emit", 40.0)
+    assert reason.text == "step 'out' fails: no such column"
     assert Deploy(1, 106.0) in ask(FENCED, look(2, starts=crashing.starts))
+
+
+def test_who_never_says_why_it_ends_is_told_by_what_it_printed():
+    silent = {1: Starts(LIMITS.crashes, 90.0), 2: Starts(LIMITS.tries, 90.0)}
+    for story, killed in ((STEADY, {}), (CATCHING_UP, {2: replace(AUTHORS, kind="lost_driver", message="")})):
+        record = get_record(story, look(starts=silent, ended=killed))
+        folder = story.epochs[record.epoch].record.x_folder
+        assert record.reason.endswith(f"what it printed is in epochs/{folder}/output/driver.log of the flow's folder")
 
 
 def test_an_owner_that_never_even_starts_is_stopped_too():

@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -45,12 +45,13 @@ from airflow_dagsched.provider.streaming.relocation.moving_run import (
     judge_again,
     keeping_place,
 )
-from airflow_dagsched.provider.streaming.start_driver import read_manifest
+from airflow_dagsched.provider.streaming.start_driver import locate_epoch, read_manifest
 from airflow_dagsched.provider.streaming.trigger import StreamTrigger
 from airflow_dagsched.provider.streaming.verdicts import End, judge_epoch
 from airflow_dagsched.provider.submission.fresh_look import check_in_fresh_process
 from airflow_dagsched.provider.submission.spark_home import check_spark
 from airflow_dagsched.provider.submission.spark_submit import check_java
+from airflow_dagsched.provider.submission.started_settings import make_missing_archive
 from airflow_dagsched.switch.advising.advice import Answer
 from airflow_dagsched.switch.advising.situation import can_stop, list_needed
 from airflow_dagsched.switch.log.signs_files import (
@@ -346,6 +347,7 @@ def go_on(launching: Launching, epoch: int) -> Any:
     end = wait_until_started(launching, epoch)
     if end is None:
         show_epoch(launching, epoch)
+        make_archive(launching, epoch)
     if end is None and not launching.stream.settings.hold_slot:
         return wait_outside(launching, epoch)
     while end is None:
@@ -369,6 +371,13 @@ def finish(end: End) -> Any:
         raise AirflowFailException(end.reason)
     log.info("%s", end.reason)
     return dict(end.returned)
+
+
+def make_archive(launching: Launching, epoch: int) -> None:
+    """Have the archive of classes made that its driver had to start without: a stream has no end to wait for."""
+    places = locate_epoch(launching.flow, launching.story, epoch)
+    with suppress(FileNotFoundError):  # it was started elsewhere, or is over and tidied up by now
+        make_missing_archive(places.private)
 
 
 def show_epoch(launching: Launching, epoch: int) -> None:

@@ -43,7 +43,10 @@ def start_detached(places: EpochPlaces, work_dir: Path) -> int:
     Raises :class:`LaunchRefused` where others than this user may have written what it runs.
     """
     check_folder(places.private, work_dir, places.folder.name)
-    command = settle_command(places.private, read_start_command(places.private))
+    starts = read_starts(places)
+    # What comes to nothing may do so over an archive that a disk has spoiled, of which Java says nothing.
+    is_first = starts is None or starts.count <= 1
+    command = settle_command(places.private, read_start_command(places.private), has_archives=is_first)
     # Its user's alone: Spark prints what it meets, secrets included.
     places.output.parent.mkdir(mode=0o700, exist_ok=True)
     # Appended, so that the driver may cut the file short while it writes; no pipe, which would end with this process.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +26,8 @@ MADE = frozenset({"missing", "spoiled"})
 """Verdicts after which one is made."""
 TOLD = frozenset({"unsafe", "failed", "conf_folder", "class_path"})
 """Verdicts that somebody can do something about."""
+CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV})
+"""By which Java ends over a file that it maps and that is no longer what it was: it does not look at all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class ClassArchive:
 
     wanted: Request | None = None
     """The archive that its driver would have had."""
+    used: Path | None = None
+    """The file that it has."""
 
     def give(
         self,
@@ -55,7 +61,7 @@ class ClassArchive:
 
         :param has_site: whether ``spark-defaults.conf`` counts, too.
         """
-        self.wanted = None
+        self.wanted = self.used = None
         if not has_class_archives():
             return Given(settings)
         cache_dir = read_cache_dir()
@@ -64,6 +70,7 @@ class ClassArchive:
         found = choose_archive(Shelf.of(cache_dir), spark_submit, master, whole, environment)
         if found.reason in MADE:
             self.wanted = request_archive(cache_dir, spark_submit, master, whole, environment)
+        self.used = Path(found.detail) if found.reason == "used" else None
         if found.reason in TOLD:
             log.info("class archive: %s", found)
         given = _add_options(whole, found, master)
@@ -71,8 +78,19 @@ class ClassArchive:
             return Given(given, found.environment)
         return Given({name: value for name, value in given.items() if name in settings or value != site.get(name)})
 
-    def note_good_end(self) -> None:
-        """The application has ended well: the archive that it lacked is made, by a process of its own."""
+    def drop_broken(self, returncode: int) -> bool:
+        """Take the driver's archive away if Java has crashed with it; whether it had one and has."""
+        number = returncode - 128 if returncode > 128 else -returncode  # a shell adds 128
+        if self.used is None or number not in CRASHES:
+            return False
+        shelf, key = Shelf(self.used.parent), self.used.stem
+        with suppress(OSError):
+            shelf.remove(key)
+        shelf.note_failure(key, f"Java crashed with it ({signal.Signals(number).name})")
+        return True
+
+    def make_wanted(self) -> None:
+        """Have the archive made that the driver lacked, if it did, by a process of its own."""
         if self.wanted is None:
             return
         try:

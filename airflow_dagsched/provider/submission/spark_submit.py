@@ -15,13 +15,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk.exceptions import AirflowException
 
 from airflow_dagsched.class_archives.spark_home import locate_spark_submit
 from airflow_dagsched.errors import InvalidInput, LaunchRefused
@@ -63,13 +64,27 @@ class FollowedSubmit(SparkSubmitHook):
     """Of the driver program, beside what the author sets."""
     offer: Offer | None = None
     """None: the application is this submit's own."""
+    _has_spoken = False
+    """Whether the driver has sent an event."""
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """One spark-submit. Raises :class:`InvalidInput` for a setting that a file does not carry as it is."""
+        """A spark-submit, to its end; once more where Java has crashed over its archive before the driver said a word.
+
+        Raises :class:`InvalidInput` for a setting that a file does not carry as it is.
+        """
+        archive = ClassArchive()
+        try:
+            return self._submit_with(archive, application, **kwargs)
+        except AirflowException:
+            child = self._submit_sp
+            if self._has_spoken or child is None or not archive.drop_broken(child.returncode):
+                raise
+        return self._submit_with(ClassArchive(), application, **kwargs)
+
+    def _submit_with(self, archive: ClassArchive, application: str, **kwargs: Any) -> str | None:
         author = self._list_author_env()
         binary, env = self._get_spark_binary_path()[0], {**os.environ, **author, **self.environment}
-        submit, archive = Path(shutil.which(binary) or binary), ClassArchive()
-        has_site = not self._properties_file
+        submit, has_site = Path(shutil.which(binary) or binary), not self._properties_file
         given = archive.give(submit, self.master, self._collect_settings(author), env, has_site=has_site)
         settings = self._settle(given.settings)
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
@@ -82,7 +97,7 @@ class FollowedSubmit(SparkSubmitHook):
             # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
             ended: str | None = super().submit(application, start_new_session=True, env=env, **any_bytes, **kwargs)
             # Only now: of an application that failed, or was killed, nobody knows what Java was about to load.
-            archive.note_good_end()
+            archive.make_wanted()
             return ended
 
     def describe_submit(self, application: str, file: Path) -> Described:
@@ -146,8 +161,16 @@ class FollowedSubmit(SparkSubmitHook):
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         # Drained: while Airflow's supervisor takes no log line, the driver program must not stand still.
-        lines = (self.on_line(line) for line in Drained(itr))
-        super()._process_spark_submit_log(line for line in lines if line is not None)
+        super()._process_spark_submit_log(self._sort_out(Drained(itr)))
+
+    def _sort_out(self, lines: Iterable[Any]) -> Iterator[str]:
+        """What of the lines is logged."""
+        for line in lines:
+            logged = self.on_line(line)
+            if logged is None:
+                self._has_spoken = True
+            else:
+                yield logged
 
     @property
     def master(self) -> str:

@@ -12,23 +12,51 @@ from pathlib import Path
 
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import write_properties
-from airflow_dagsched.launch.streams.private_folder import PROPERTIES, StartCommand, read_settings
-from airflow_dagsched.provider.submission.class_archive import ClassArchive
+from airflow_dagsched.launch.streams.private_folder import (
+    PROPERTIES,
+    StartCommand,
+    read_settings,
+    read_start_command,
+)
+from airflow_dagsched.provider.submission.class_archive import ClassArchive, Given
 
 STARTED = "started.properties"
 MASTER, DEFAULTS = "--master", "--load-spark-defaults"
 
 
-def settle_command(private: Path, command: StartCommand) -> StartCommand:
-    """The command to run, with the file of settings that it names beside the epoch's own, in ``private``."""
-    argv, plain = command.argv, str(private / PROPERTIES)
-    if MASTER not in argv or plain not in argv:
+def settle_command(private: Path, command: StartCommand, *, has_archives: bool = True) -> StartCommand:
+    """The command to run, with the file of settings that it names beside the epoch's own, in ``private``.
+
+    :param has_archives: whether it has any that are there.
+    """
+    if not has_archives:
         return command
-    submit, master = Path(shutil.which(argv[0]) or argv[0]), argv[argv.index(MASTER) + 1]
-    environment, has_site = {**os.environ, **command.environment}, DEFAULTS in argv
-    given = ClassArchive().give(submit, master, read_settings(private), environment, has_site=has_site)
+    given = _give_archives(ClassArchive(), private, command)
+    if given is None:
+        return command
     draft = private / f".{STARTED}-{uuid.uuid4().hex}"
     write_file(draft, write_properties(given.settings).encode(), 0o600)
     draft.replace(private / STARTED)
-    started = tuple(str(private / STARTED) if each == plain else each for each in argv)
-    return replace(command, argv=started, environment={**command.environment, **given.environment})
+    plain, started = str(private / PROPERTIES), str(private / STARTED)
+    argv = tuple(started if each == plain else each for each in command.argv)
+    return replace(command, argv=argv, environment={**command.environment, **given.environment})
+
+
+def make_missing_archive(private: Path) -> None:
+    """Have the archive made in the background that a driver would lack if it were started now.
+
+    Raises ``FileNotFoundError`` where the folder is gone.
+    """
+    archive = ClassArchive()
+    _give_archives(archive, private, read_start_command(private))
+    archive.make_wanted()
+
+
+def _give_archives(archive: ClassArchive, private: Path, command: StartCommand) -> Given | None:
+    """What its driver is started with now; None: its settings are not where ours would be."""
+    argv = command.argv
+    if MASTER not in argv or str(private / PROPERTIES) not in argv:
+        return None
+    submit, master = Path(shutil.which(argv[0]) or argv[0]), argv[argv.index(MASTER) + 1]
+    environment = {**os.environ, **command.environment}
+    return archive.give(submit, master, read_settings(private), environment, has_site=DEFAULTS in argv)

@@ -85,7 +85,7 @@ def open_source(
     rows = read_source(session, spec, parse, start)
     if start.rows_from is not None:
         rows = rows.where(is_from(spec, start.rows_from))
-    return watch_rows(rows, spec, settings)
+    return watch_rows(_admit_rows(rows, spec, settings), spec, settings)
 
 
 def read_source(
@@ -101,16 +101,19 @@ def is_from(spec: SourceSpec, moment: float) -> Column:
     return col(quote_name(spec.event_time)) >= lit(_EPOCH + timedelta(seconds=moment))
 
 
-def watch_rows(rows: DataFrame, spec: SourceSpec, settings: StreamSettings) -> DataFrame:
-    """``rows`` with their watermark; filters that come later do not get below it."""
+def _admit_rows(rows: DataFrame, spec: SourceSpec, settings: StreamSettings) -> DataFrame:
+    """``rows`` without those that are too far ahead, and with a count of what is left out."""
     moment = col(quote_name(spec.event_time))
     rows = rows.observe(name_taken(spec.name), count(lit(1)).alias("rows"), count(moment).alias("timed"))
     # One absurd event time would move the watermark, and with it the boundary of a switch, behind all rows to come.
-    rows = rows.where(_is_timely(moment, settings.max_ahead_s))
+    return rows.where(_is_timely(moment, settings.max_ahead_s))
+
+
+def watch_rows(rows: DataFrame, spec: SourceSpec, settings: StreamSettings) -> DataFrame:
+    """``rows``, none of which is too far ahead, with their watermark; filters that come later do not get below it."""
     rows = rows.withWatermark(spec.event_time, f"{round(settings.lateness_s * 1000)} milliseconds")
-    return rows.observe(
-        name_read(spec.name), greatest(unix_micros(moment)).alias("newest"), count(lit(1)).alias("rows")
-    )
+    newest = greatest(unix_micros(col(quote_name(spec.event_time)))).alias("newest")
+    return rows.observe(name_read(spec.name), newest, count(lit(1)).alias("rows"))
 
 
 def _is_timely(moment: Column, max_ahead_s: float) -> Column:

@@ -31,7 +31,7 @@ from airflow_dagsched.switch.advising.situation import Situation, can_stop, list
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.records import Aborted, Cause, Current, Drained, Epoch, Fence, Stopped
 from airflow_dagsched.switch.say import tell_reason
-from airflow_dagsched.switch.signs import Order
+from airflow_dagsched.switch.signs import Ended, Order
 from airflow_dagsched.switch.story import EpochStory
 
 Action = Callable[[Situation], tuple[Command, ...]]
@@ -100,7 +100,7 @@ def give_up(look: Situation) -> tuple[Command, ...]:
     ended = look.find_ended(look.new) if look.new else None
     if ended is not None and ended.kind == "author":
         return abort(look, Reason("fails", names=_name_step(ended.step), text=ended.message), "author")
-    return abort(look, Reason("comes to nothing", text=ended.message if ended else ""), "lost")
+    return abort(look, _explain_crashes(look.new, ended), "lost")
 
 
 def _name_step(step: str) -> tuple[str, ...]:
@@ -121,8 +121,14 @@ def stop_crashing(look: Situation) -> tuple[Command, ...]:
 def _explain_end(look: Situation, epoch: EpochStory) -> tuple[Reason, Cause]:
     ended = look.find_ended(epoch)
     if ended is None or ended.kind != "author":
-        return Reason("comes to nothing", text=ended.message if ended else ""), "lost"
+        return _explain_crashes(epoch, ended), "lost"
     return Reason("fails", names=_name_step(ended.step), text=ended.message), "author"
+
+
+def _explain_crashes(epoch: EpochStory | None, ended: Ended | None) -> Reason:
+    if ended is not None and ended.message:
+        return Reason("comes to nothing", text=ended.message)
+    return Reason("comes to nothing silently", text=epoch.record.x_folder if epoch else "")
 
 
 def time_out(look: Situation) -> tuple[Command, ...]:
@@ -158,7 +164,7 @@ def keep_trying(look: Situation) -> tuple[Command, ...]:
     if old is None:
         return ()
     reason, _ = _explain_end(look, old)
-    return (Answer("wait", Reason("old must emit", old.record.epoch, old.upto, text=reason.text)),)
+    return (Answer("wait", Reason("old must emit", old.record.epoch, old.upto, text=tell_reason(reason))),)
 
 
 def begin_switch(look: Situation) -> tuple[Command, ...]:

@@ -154,6 +154,16 @@ def test_a_first_try_makes_the_epoch_and_starts_its_driver(dag: DAG, tries: Trie
     assert tries.flow.started == [record.x_folder]
 
 
+def test_once_its_queries_run_the_archive_is_made_that_its_driver_lacked(
+    dag: DAG, tries: Tries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    made: list[Path] = []
+    monkeypatch.setattr(launch_stream, "make_missing_archive", made.append)
+    tries.run(declare(dag, tmp_path))
+    assert made == [tries.flow.locate(1).private]
+    assert (made[0] / PROPERTIES).exists()
+
+
 def test_the_private_folder_has_all_that_a_driver_is_started_from(dag: DAG, tries: Tries, tmp_path: Path):
     tries.run(declare(dag, tmp_path))
     places = tries.flow.locate(1)

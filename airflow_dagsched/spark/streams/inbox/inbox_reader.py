@@ -57,6 +57,7 @@ def open_inbox(
     rows = reader.load(str(places.rows))
     epoch = col(EPOCH)
     left = _is_left(spec, record)
+    # No inbox has rows without a time, or too far ahead.
     watched = watch_rows(rows.where((epoch >= lit(record.epoch)) | left), spec, settings)
     mine = (epoch == lit(record.epoch)) | ((epoch < lit(record.epoch)) & left)
     return watched.where(mine).drop(EPOCH)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriter, Observation, SparkSession
 
 from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.session.observed import read_metrics
@@ -15,7 +15,8 @@ from airflow_dagsched.spark.streams.inbox.place_rows import (
     EPOCH,
     Counts,
     Span,
-    drop_places,
+    count_whole,
+    list_extremes,
     list_measures,
     list_spans,
     make_counts,
@@ -66,12 +67,11 @@ class InboxWriter:
         rows = join_path(folder, NEW, ROWS_FOLDER)
         if route.before is None and not self._has_dead_rows:
             # To divide rows takes processor time, and mostly all are of one graph.
-            counts = self._write(df, join_path(rows, f"{EPOCH}={route.last}"), route, spans, is_divided=False)
-            if not counts.dead:
+            if counts := self._write_whole(df, join_path(rows, f"{EPOCH}={route.last}"), route.last, spans):
                 return counts
             self._has_dead_rows = True
             self._store.delete(rows)
-        counts = self._write(df, rows, route, spans, is_divided=True)
+        counts = self._write_divided(df, rows, route, spans)
         dead = join_path(rows, f"{EPOCH}={DEAD}")
         # Nobody else looks into a draft that has no entry.
         if self._store.exists(dead):
@@ -82,16 +82,28 @@ class InboxWriter:
         """Run the batch, and keep nothing of it."""
         df.write.format("noop").mode("append").save()
 
-    def _write(self, df: DataFrame, folder: str, route: Route, spans: Sequence[Span], *, is_divided: bool) -> Counts:
+    def _write_whole(self, df: DataFrame, folder: str, epoch: int, spans: Sequence[Span]) -> Counts | None:
+        seen, measures = Observation(), list_extremes(self._event_time)
+        self._open(df.observe(seen, *measures), folder).parquet(folder)
+        return count_whole(read_metrics(seen) or _measure(self._read(folder, df), measures), epoch, spans)
+
+    def _write_divided(self, df: DataFrame, folder: str, route: Route, spans: Sequence[Span]) -> Counts:
         seen, measures = Observation(), list_measures(self._event_time, spans)
         placed = place_rows(df, self._event_time, spans).observe(seen, *measures)
-        rows = name_places(placed, spans) if is_divided else drop_places(placed)
-        writer = write_into_new(self._store, rows, folder).options(**_OPTIONS)
-        (writer.partitionBy(EPOCH) if is_divided else writer).parquet(folder)
-        return make_counts(read_metrics(seen) or self._measure(folder, df, spans), route, spans)
+        self._open(name_places(placed, spans), folder).partitionBy(EPOCH).parquet(folder)
+        metrics = read_metrics(seen)
+        if not metrics:
+            metrics = _measure(place_rows(self._read(folder, df), self._event_time, spans), measures)
+        return make_counts(metrics, route, spans)
 
-    def _measure(self, folder: str, df: DataFrame, spans: Sequence[Span]) -> dict[str, Any]:
-        """What was not seen while it was written."""
-        rows = place_rows(self._session.read.schema(df.schema).parquet(folder), self._event_time, spans)
-        found = rows.agg(*list_measures(self._event_time, spans)).first()
-        return found.asDict() if found else {}
+    def _open(self, rows: DataFrame, folder: str) -> DataFrameWriter:
+        return write_into_new(self._store, rows, folder).options(**_OPTIONS)
+
+    def _read(self, folder: str, df: DataFrame) -> DataFrame:
+        """Rows as they were written, to measure what was not seen meanwhile."""
+        return self._session.read.schema(df.schema).parquet(folder)
+
+
+def _measure(rows: DataFrame, measures: list[Column]) -> dict[str, Any]:
+    found = rows.agg(*measures).first()
+    return found.asDict() if found else {}

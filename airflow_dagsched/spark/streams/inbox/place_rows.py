@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import coalesce, col, count_if, get, lit, unix_micros, when
+from pyspark.sql.functions import coalesce, col, count, count_if, get, lit, unix_micros, when
 from pyspark.sql.functions import max as greatest
+from pyspark.sql.functions import min as least
 
 from airflow_dagsched.spark.session.observed import quote_name
 from airflow_dagsched.spark.streams.sources import MICROS
@@ -66,16 +68,11 @@ def place_rows(rows: DataFrame, event_time: str, spans: Sequence[Span]) -> DataF
     return rows.withColumn(_PLACE, coalesce(passed + lit(1), lit(0)))
 
 
-def drop_places(placed: DataFrame) -> DataFrame:
-    """The rows as they came."""
-    return placed.drop(_PLACE)
-
-
 def name_places(placed: DataFrame, spans: Sequence[Span]) -> DataFrame:
     """The rows with ``EPOCH`` and ``WHY`` instead."""
     epochs = lit([DEAD, *(each.epoch for each in spans)])
     reasons = lit([REASONS[0], *(each.why for each in spans)]).cast("array<string>")
-    return drop_places(placed.withColumns({WHY: get(reasons, col(_PLACE)), EPOCH: get(epochs, col(_PLACE))}))
+    return placed.withColumns({WHY: get(reasons, col(_PLACE)), EPOCH: get(epochs, col(_PLACE))}).drop(_PLACE)
 
 
 def _to_micros(moment: float) -> int:
@@ -111,6 +108,33 @@ def make_counts(metrics: Mapping[str, Any], route: Route, spans: Sequence[Span])
         counts, key = (rows, str(span.epoch)) if span.why is None else (dead, span.why)
         counts[key] += int(metrics[f"{place}"])
     return Counts(None if newest is None else newest / MICROS, rows, {why: n for why, n in dead.items() if n})
+
+
+def list_extremes(event_time: str) -> list[Column]:
+    """What ``count_whole`` needs of rows: the oldest and newest event times in microseconds since 1970, all, and
+    those with a time.
+    """
+    micros = unix_micros(col(quote_name(event_time)))
+    timed, rows = count(micros), count(lit(1))
+    return [least(micros).alias("oldest"), greatest(micros).alias("newest"), timed.alias("timed"), rows.alias("rows")]
+
+
+def count_whole(metrics: Mapping[str, Any], epoch: int, spans: Sequence[Span]) -> Counts | None:
+    """What a batch has if the epoch, the only one there is, has all of its rows; None: some no epoch has.
+
+    :param metrics: of ``list_extremes``.
+    """
+    oldest, newest, rows = metrics["oldest"], metrics["newest"], int(metrics["rows"])
+    if rows == 0:
+        return Counts(None, {str(epoch): 0}, {})
+    if metrics["timed"] < rows or any(_find_span(each, spans).why for each in (oldest, newest)):
+        return None
+    # What no epoch has is older, or newer, than all that one has.
+    return Counts(newest / MICROS, {str(epoch): rows}, {})
+
+
+def _find_span(micros: int, spans: Sequence[Span]) -> Span:
+    return spans[bisect_right([each.begin for each in spans[1:]], micros)]
 
 
 def list_epochs(route: Route) -> tuple[int, ...]:

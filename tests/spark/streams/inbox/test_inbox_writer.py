@@ -16,7 +16,7 @@ from airflow_dagsched.spark.files.store import LocalStore
 from airflow_dagsched.spark.session.sessions import open_session
 from airflow_dagsched.spark.streams.inbox.inbox_reader import open_inbox, write_schema
 from airflow_dagsched.spark.streams.inbox.inbox_writer import WRITING, InboxWriter
-from airflow_dagsched.spark.streams.inbox.place_rows import Counts, list_spans
+from airflow_dagsched.spark.streams.inbox.place_rows import Counts, count_whole, list_spans
 from airflow_dagsched.spark.streams.sources import SETTINGS as SETTINGS_OF_STREAMS
 from airflow_dagsched.switch.inbox.routing import Route
 from airflow_dagsched.switch.places import InboxPlaces
@@ -91,6 +91,20 @@ def test_rows_of_one_graph_are_divided_from_the_first_on_that_none_takes(spark: 
     assert write("whole", 20, 90) == (Counts(90.0, {"3": 2}, {}), ["ts", "name"], False)
     assert write("late", 14, 30) == (Counts(30.0, {"3": 1}, {"late": 1}), ["ts", "name", "dagsched_why"], True)
     assert write("divided", 40) == (Counts(40.0, {"3": 1}, {}), ["ts", "name", "dagsched_why"], False)
+
+
+def test_rows_are_whole_where_the_oldest_and_the_newest_are_the_graph_s():
+    spans = list_spans(Route(3, dead_before=20.0), 30.0, 60.0)
+
+    def count(oldest: float, newest: float, untimed: int = 0) -> Counts | None:
+        times = {"oldest": round(oldest * 1e6), "newest": round(newest * 1e6)}
+        return count_whole({**times, "timed": 4, "rows": 4 + untimed}, 3, spans)
+
+    assert count(30.0, 60.0) == Counts(60.0, {"3": 4}, {})
+    assert [count(29.999999, 60.0), count(30.0, 60.000001), count(30.0, 60.0, untimed=1)] == [None] * 3
+    nothing = {"oldest": None, "newest": None, "timed": 0, "rows": 0}
+    assert count_whole(nothing, 3, spans) == Counts(None, {"3": 0}, {})
+    assert count_whole({**nothing, "rows": 1}, 3, spans) is None
 
 
 def test_the_first_reason_that_holds_is_the_row_s():
