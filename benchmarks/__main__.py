@@ -14,6 +14,7 @@ What was measured is in the file of results after each round.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,7 @@ def main(argv: list[str]) -> int:
     asked = arguments(argv)
     home.enter(asked.folder.resolve() / "airflow")
     clock.adopt_orphans()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended, as after Ctrl-C
     results = report.Results(asked.results, machine.facts())
     home.make_archive()
     parses = [parse_time.parse_time(steps, asked.repetitions) for steps in SIZES] if asked.parse else []
@@ -83,7 +85,7 @@ def run_case(case: Case, scale: float | None, asked: argparse.Namespace) -> Iter
     prepared = case.prepare(folder, scale or 1.0)
     with open_place(case.place) as place:
         bench = Bench(case, place, prepared, folder / "scratch" / case.name, scale)
-        yield from bench.measure(asked.way or case.ways, asked.repetitions)
+        yield from bench.measure(case.choose_ways(asked.way), asked.repetitions)
 
 
 def run_pruning(asked: argparse.Namespace) -> tuple[pruning.Saved, ...]:

@@ -52,6 +52,7 @@ def main(argv: list[str]) -> int:
     home.enter(folder / "airflow")
     os.environ[CACHE] = str(folder / "archives")
     adopt_orphans()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended, as after Ctrl-C
     keep(asked.json, machine=machine.facts(), making=make(folder))
     for part in asked.part or PARTS:
         keep(asked.json, **{part: measure(part, asked.repetitions, folder)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,8 @@ HERE = Path(__file__).parent
 FIRST = datetime(2013, 1, 1, tzinfo=UTC)
 DAYS = 7
 REPORTS = ("by_route", "by_carrier", "by_weather", "worst")
+INPUTS = ("nation", "region", "part", "partsupp", "lineitem", "orders", "customer", "supplier")
+QUESTIONS = ("q1", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q14", "q18")
 JANUARY = ("2013-01-01", "2013-02-01")
 ALONE = ("per_step", "planned", "by_hand", "by_hand_light", "planned_light", "planned_warm")
 SEVERAL = ("by_hand_light", "planned_light", "planned_warming")
@@ -32,6 +34,8 @@ class Case:
     """One run each, one after another."""
     by_hand_arguments: tuple[tuple[str, ...], ...] = ((),)
     """What the program by hand takes after the folders of its input and output, a submit each."""
+    by_hand_steps: tuple[str, ...] = ()
+    """Steps that the program beside it takes, a submit each; none: there is no such program."""
     reports: tuple[str, ...] = ()
     """Tables that must come out equal."""
     flow: str = ""
@@ -42,6 +46,10 @@ class Case:
     place: Kind = "local"
     ways: tuple[str, ...] = ALONE
     """Those it is run in, unless others are asked for."""
+
+    def choose_ways(self, asked: Sequence[str] | None) -> list[str]:
+        """Those of ``asked``, else its own, that there are programs for."""
+        return [way for way in asked or self.ways if way != "per_step_by_hand" or self.by_hand_steps]
 
     def variables(self, data: Path, out: Path, work: Path) -> dict[str, str]:
         """Environment that points the DAG file to folders."""
@@ -65,6 +73,7 @@ FLIGHTS = Case(
     by_hand=HERE / "floors" / "flights.py",
     intervals=(Interval("2013-01", FIRST, datetime(2013, 2, 1, tzinfo=UTC)),),
     by_hand_arguments=(JANUARY,),
+    by_hand_steps=("departures", "clean", "weather", "planes", "enriched", *REPORTS[:3], "airports", REPORTS[3]),
     reports=REPORTS,
 )
 TPCH = Case(
@@ -73,7 +82,8 @@ TPCH = Case(
     dag_file=HERE / "dags" / "tpch.py",
     by_hand=HERE / "floors" / "tpch.py",
     intervals=(Interval("once"),),
-    reports=("q1", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q14", "q18"),
+    by_hand_steps=(*INPUTS, "sales", "customers", "suppliers", *QUESTIONS),
+    reports=QUESTIONS,
     prepare=data.tpch,
     is_scaled=True,
 )
@@ -95,6 +105,7 @@ BACKFILL = Case(
     intervals=_list_days(),
     by_hand_arguments=tuple((f"{day.start:%Y-%m-%d}", f"{day.end:%Y-%m-%d}") for day in _list_days()),
     reports=REPORTS,
+    by_hand_steps=FLIGHTS.by_hand_steps,
     flow="flights",
     prepare=data.year,
     ways=SEVERAL,
@@ -106,6 +117,7 @@ CLUSTER = Case(
     by_hand=FLIGHTS.by_hand,
     intervals=FLIGHTS.intervals,
     by_hand_arguments=FLIGHTS.by_hand_arguments,
+    by_hand_steps=FLIGHTS.by_hand_steps,
     reports=REPORTS,
     flow="flights",
     place="standalone",

@@ -24,7 +24,8 @@ PAIRS = (
     ("planned_warm", "planned_light"),
     ("per_step", "planned"),
     ("per_step", "planned_light"),
-    ("per_step", "planned_warm"),
+    ("per_step_by_hand", "planned_light"),
+    ("per_step_by_hand", "planned_warm"),
 )
 """Ways whose runs are divided: the second of each is what the first is held against."""
 
@@ -67,9 +68,10 @@ class Measured:
 
     def later_intervals(self, way: str) -> dict[Unit, float] | None:
         """What an interval after the first takes, as a share of the first: median. None where there is but one."""
-        if len(self.case.intervals) == 1:
+        whole = [run.intervals for run in self.runs[way] if len(run.intervals) == len(self.case.intervals)]
+        found = [(each, first) for first, *later in whole for each in later]
+        if not found:
             return None
-        found = [(each, run.intervals[0]) for run in self.runs[way] for each in run.intervals[1:]]
         seconds, cpu_s = (median(each[at] / first[at] for each, first in found) for at in (0, 1))
         return {"seconds": seconds, "cpu_s": cpu_s}
 

@@ -13,6 +13,7 @@ from benchmarks.parse_time import Parse
 
 NAMES = {
     "per_step": "one submit per step",
+    "per_step_by_hand": "a program per step",
     "planned": "planned, plain Java",
     "by_hand": "by hand, plain Java",
     "by_hand_light": "by hand, same archive",

@@ -3,25 +3,28 @@
 ::
 
     per_step          step │ step │ step │ ...   one application a step, rows written and read between them
+    per_step_by_hand  program │ program │ ...    the same as people do it: each step a program, without any of this
     planned           step - step - step - ...   what the launch tasks submit
-    by_hand           program                    what a person would write without any of this
+    by_hand           program                    all steps in one, as one person would write it, without any of this
 
     planned_light     as planned, cold: with what a launch task chooses of itself, Java's quick compiler and an archive
     by_hand_light     as by hand, with the same compiler and the same archive
     planned_warming   as planned_light, where the first application stays for all that comes after it
     planned_warm      as planned_light, handed to an application that stays from a run before
 
-The first three have Java as it comes, and no archive.
+The first four have Java as it comes, and no archive.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.runtime.attempt import Attempt
     from airflow_dagsched.provider.spec.run_facts import RunFacts
     from airflow_dagsched.provider.wiring.launch import LaunchOperator
+
+ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,15 @@ def unpruned(case: Case, folders: Folders) -> Run:
 
 def by_hand(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
     """The program written by hand. Raises ``RuntimeError`` with the end of its log."""
-    return _submit_programs(case, folders, place, PLAIN, {})
+    return _submit_programs(case, folders, place, PLAIN)
+
+
+def per_step_by_hand(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
+    """Each step as a program of its own, with Spark's own settings."""
+    program = case.by_hand.with_name(f"{case.by_hand.stem}_steps.py")
+    submits = tuple((*told, step) for told in case.by_hand_arguments for step in case.by_hand_steps)
+    each = dataclasses.replace(case, by_hand=program, by_hand_arguments=submits)
+    return _submit_programs(each, folders, place, PLAIN, {"PYTHONPATH": str(ROOT)})
 
 
 def by_hand_light(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
@@ -131,7 +144,11 @@ def by_hand_light(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
 
 
 def _submit_programs(
-    case: Case, folders: Folders, place: Place, conf: Mapping[str, str], environment: Mapping[str, str]
+    case: Case,
+    folders: Folders,
+    place: Place,
+    conf: Mapping[str, str],
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Run:
     folders.work.mkdir(parents=True, exist_ok=True)
     log = folders.work / "by_hand.log"
@@ -158,6 +175,7 @@ def _add_up(taken: list[Taken], applications: int, predicted_s: float | None = N
 Way = Callable[[Case, Folders, Place], Run]
 WAYS: dict[str, Way] = {
     "per_step": per_step,
+    "per_step_by_hand": per_step_by_hand,
     "planned": planned,
     "by_hand": by_hand,
     "by_hand_light": by_hand_light,

@@ -71,7 +71,8 @@ def test_differences_are_shown() -> None:
 
 def test_days_after_the_first_are_told_of() -> None:
     days = Run(24.0, 34.0, 1, intervals=(Taken(16.0, 20.0), Taken(4.0, 8.0), Taken(4.0, 6.0)))
-    found = Measured(BACKFILL, 10, {"planned_warming": (days,)}, ())
+    three = dataclasses.replace(BACKFILL, intervals=BACKFILL.intervals[:3])
+    found = Measured(three, 10, {"planned_warming": (days,)}, ())
     assert "planned, warm from the 1st, later intervals / the first = 0.25 (cpu 0.35)" in page([found], [], None)
 
 

@@ -13,13 +13,13 @@ import pytest
 from airflow_dagsched.launch.managers.compiler import DRIVER, EXECUTOR, LIGHT_COMPILER
 from airflow_dagsched.provider.submission import class_archive
 from benchmarks import ways
-from benchmarks.cases import BACKFILL, CLUSTER, FLIGHTS, TWO_GROUPS
+from benchmarks.cases import BACKFILL, CLUSTER, FLIGHTS, TPCH, TWO_GROUPS, Case
 from benchmarks.clock import Taken
 from benchmarks.home import SWITCH
 from benchmarks.places import LOCAL
 from benchmarks.ways import WAYS, Folders, Run, dataflow
 
-PLAIN = ("per_step", "planned", "by_hand")
+PLAIN = ("per_step", "per_step_by_hand", "planned", "by_hand")
 ARCHIVE = "-XX:SharedArchiveFile=there"
 
 
@@ -37,7 +37,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
         found.append({**conf, DRIVER: f"{conf[DRIVER]}{archive}"})
         return Run(1.0, 1.0, 1)
 
-    def submit(_case: Any, _folders: Any, _place: Any, conf: Mapping[str, str], _environment: Any) -> Run:
+    def submit(_case: Any, _folders: Any, _place: Any, conf: Mapping[str, str], _environment: Any = None) -> Run:
         found.append(conf)
         return Run(1.0, 1.0, 1)
 
@@ -77,3 +77,16 @@ def test_by_hand_there_is_a_submit_an_interval() -> None:
 def test_cases_of_one_pipeline_point_its_file_to_their_folders() -> None:
     here = Path("/here")
     assert CLUSTER.variables(here, here, here) == FLIGHTS.variables(here, here, here)
+
+
+@pytest.mark.parametrize("case", [FLIGHTS, TPCH], ids=lambda case: case.name)
+def test_there_is_a_program_for_each_step(case: Case, tmp_path: Path) -> None:
+    flow = dataflow(case.dag_file, case.variables(tmp_path, tmp_path, tmp_path))
+    at = {step: place for place, step in enumerate(case.by_hand_steps)}
+    assert at.keys() == flow.steps.keys()
+    assert all(at[channel.src] < at[channel.dst] for channel in flow.dataflow.channels)
+
+
+def test_only_ways_with_programs_are_chosen() -> None:
+    asked = ["per_step_by_hand", "planned"]
+    assert (TWO_GROUPS.choose_ways(asked), CLUSTER.choose_ways(asked)) == (["planned"], asked)
