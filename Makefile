@@ -10,7 +10,8 @@
 # make test-cases     the cases of placement and pruning; DAGSCHED_CASES=folder takes others of the same form
 # make lint    ruff, mypy, who may import whom
 # make figures how the code reads, counted
-# make bench   planned against one submit per step, BENCH="..." passes arguments; then bench-plan
+# make bench   planned against one submit per step and against programs by hand: cold, warm, in two groups, a backfill, on a
+#              cluster, as data grows (some hours; BENCH="--case flights" less, BENCH=--help says more); then bench-plan
 # make bench-stream   a stream beside a plain query: speed, pauses while it is changed, moved or killed, what is left; BENCH="..."
 # make bench-archive   starts with an archive of classes and without: processor time, and what making one takes; BENCH="..."
 # make bench-plan   what planning costs as dataflows grow, and how good the groups are: no Spark

@@ -30,15 +30,13 @@ from typing import Any
 from airflow_dagsched.launch.protocol.interval import Interval
 from benchmarks import data, home, machine
 from benchmarks.cases import FLIGHTS, HERE, Case
-from benchmarks.home import SWITCH
-from benchmarks.ways import Clock, Folders, Run, launch_planned
+from benchmarks.clock import Clock, adopt_orphans
+from benchmarks.home import CACHE, CONF, PLAIN, SWITCH, changed_environment
+from benchmarks.places import ON_LOOPBACK, THEIRS, open_cluster
+from benchmarks.ways import Folders, Run, launch_planned
 
-START = Case("start", "one step that counts a few rows", HERE / "dags" / "start.py", Path(), Interval("once"))
-CACHE, THEIRS = "AIRFLOW__DAGSCHED__CACHE_DIR", "AIRFLOW__DAGSCHED__EXECUTOR_CLASS_ARCHIVE"
-PLAIN = dict.fromkeys(("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"), "")
-ON_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
+START = Case("start", "one step that counts a few rows", HERE / "dags" / "start.py", Path(), (Interval("once"),))
 PARTS = ("start", "flights", "cluster", "fresh")
-WORKER_MB = 2048
 Way = Callable[[], Run]
 
 
@@ -53,13 +51,19 @@ def main(argv: list[str]) -> int:
     folder = asked.folder.resolve()
     home.enter(folder / "airflow")
     os.environ[CACHE] = str(folder / "archives")
-    found: dict[str, Any] = {"machine": machine.facts(), "making": make(folder)}
+    adopt_orphans()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended, as after Ctrl-C
+    keep(asked.json, machine=machine.facts(), making=make(folder))
     for part in asked.part or PARTS:
-        found[part] = measure(part, asked.repetitions, folder)
-    before = json.loads(asked.json.read_text()) if asked.json.exists() else {}
-    asked.json.parent.mkdir(parents=True, exist_ok=True)
-    asked.json.write_text(json.dumps({**before, **found}, indent=1, sort_keys=True) + "\n")
+        keep(asked.json, **{part: measure(part, asked.repetitions, folder)})
     return 0
+
+
+def keep(file: Path, **found: Any) -> None:
+    """Put down what was measured, beside what was before."""
+    before = json.loads(file.read_text()) if file.exists() else {}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({**before, **found}, indent=1, sort_keys=True) + "\n")
 
 
 def make(folder: Path) -> dict[str, float]:
@@ -68,11 +72,11 @@ def make(folder: Path) -> dict[str, float]:
     shutil.rmtree(folder / "archives", ignore_errors=True)
     clock = Clock()
     subprocess.run([*command, "make", "--cache-dir", str(folder / "archives")], check=True)
-    seconds, cpu_s = clock.read()
+    taken = clock.read()
     (file,) = (folder / "archives" / "class-archives").glob("*.jsa")
     shutil.copy(file, folder / "executor.jsa")
-    print(f"making: {seconds:.1f} s, {cpu_s:.1f} cpu s, {file.stat().st_size >> 20} MB", flush=True)
-    return {"seconds": seconds, "cpu_s": cpu_s, "bytes": file.stat().st_size}
+    print(f"making: {taken.seconds:.1f} s, {taken.cpu_s:.1f} cpu s, {file.stat().st_size >> 20} MB", flush=True)
+    return {"seconds": taken.seconds, "cpu_s": taken.cpu_s, "bytes": file.stat().st_size}
 
 
 def measure(part: str, repetitions: int, folder: Path) -> dict[str, Any]:
@@ -102,52 +106,39 @@ def open_ways(part: str, folder: Path) -> Iterator[dict[str, Way]]:
     """The ways of a part; what they stand on is there inside the block."""
     where = Folders(folder, folder / "scratch" / "archive" / "out", folder / "scratch" / "archive" / "work")
     if part == "cluster":
-        with open_cluster() as count_cpu_s:
+        theirs = {SWITCH: "auto", THEIRS: str(folder / "executor.jsa")}
+        with open_cluster():
             yield {
-                "plain": lambda: run_case(START, where, {**ON_LOOPBACK, **PLAIN}, {SWITCH: "off"}, count_cpu_s),
-                "quick": lambda: run_case(START, where, ON_LOOPBACK, {SWITCH: "off"}, count_cpu_s),
-                "archive": lambda: run_case(
-                    START, where, ON_LOOPBACK, {SWITCH: "auto", THEIRS: str(folder / "executor.jsa")}, count_cpu_s
-                ),
+                "plain": lambda: run_case(START, where, {**PLAIN, **ON_LOOPBACK}, {SWITCH: "off"}),
+                "quick": lambda: run_case(START, where, {**CONF, **ON_LOOPBACK}, {SWITCH: "off"}),
+                "archive": lambda: run_case(START, where, {**CONF, **ON_LOOPBACK}, theirs),
             }
     elif part == "fresh":
         yield {
-            "off": lambda: run_case(START, where, home.CONF, {SWITCH: "off"}),
+            "off": lambda: run_case(START, where, CONF, {SWITCH: "off"}),
             "fresh": lambda: run_fresh(where, folder / "fresh"),
         }
     else:
         case, given = (FLIGHTS, data.flights(folder)) if part == "flights" else (START, folder)
         there = Folders(given, where.out, where.work)
         yield {
-            "plain": lambda: run_case(case, there, {**home.CONF, **PLAIN}, {SWITCH: "off"}),
-            "quick": lambda: run_case(case, there, home.CONF, {SWITCH: "off"}),
-            "archive": lambda: run_case(case, there, home.CONF, {SWITCH: "auto"}),
+            "plain": lambda: run_case(case, there, PLAIN, {SWITCH: "off"}),
+            "quick": lambda: run_case(case, there, CONF, {SWITCH: "off"}),
+            "archive": lambda: run_case(case, there, CONF, {SWITCH: "auto"}),
         }
 
 
-def run_case(
-    case: Case,
-    where: Folders,
-    conf: Mapping[str, str],
-    environment: Mapping[str, str],
-    count_cpu_s: Callable[[], float] = lambda: 0.0,
-) -> Run:
-    """The case as its launch tasks run it, once, from nothing.
-
-    :param count_cpu_s: processor seconds so far of what others than this process start.
-    """
-    for folder in (where.out, where.work):
-        shutil.rmtree(folder, ignore_errors=True)
+def run_case(case: Case, where: Folders, conf: Mapping[str, str], environment: Mapping[str, str]) -> Run:
+    """The case as its launch tasks run it, once, from nothing."""
+    where.clear()
     with changed_environment(environment):
-        before = count_cpu_s()
-        run = launch_planned(case, where, conf)
-        return Run(run.seconds, run.cpu_s + count_cpu_s() - before, run.applications)
+        return launch_planned(case, where, conf)
 
 
 def run_fresh(where: Folders, cache: Path) -> Run:
     """As the first run on a machine; what it leaves behind is ended."""
     shutil.rmtree(cache, ignore_errors=True)
-    run = run_case(START, where, home.CONF, {SWITCH: "auto", CACHE: str(cache)})
+    run = run_case(START, where, CONF, {SWITCH: "auto", CACHE: str(cache)})
     for each in Path("/proc").iterdir():
         if each.name.isdecimal() and _is_maker(each, cache):
             os.kill(int(each.name), signal.SIGKILL)
@@ -159,35 +150,6 @@ def _is_maker(process: Path, cache: Path) -> bool:
         return str(cache).encode() in (process / "cmdline").read_bytes()
     except OSError:
         return False
-
-
-@contextmanager
-def changed_environment(names: Mapping[str, str]) -> Iterator[None]:
-    """The environment with other values, inside the block."""
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(names)
-    yield
-    for name, value in before.items():
-        os.environ.pop(name)
-        if value is not None:
-            os.environ[name] = value
-
-
-@contextmanager
-def open_cluster() -> Iterator[Callable[[], float]]:
-    """A Master and two Workers; yields what counts the processor seconds of them and their executors."""
-    from tests.testbed.spark_cluster import standalone_cluster
-
-    with standalone_cluster(2, 1, WORKER_MB, java={}) as cluster:
-        connection = {"AIRFLOW_CONN_SPARK_DEFAULT": cluster.connection(), "SPARK_LOCAL_IP": "127.0.0.1"}
-        with changed_environment(connection):
-            yield lambda: sum(_count_cpu_s(each.pid) for each in cluster.programs.values())
-
-
-def _count_cpu_s(pid: int) -> float:
-    """Of a process and its children that have ended: proc(5)'s fields 14 to 17."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ from pathlib import Path
 from demo import flights_data
 
 
-def year(folder: Path) -> Path:
-    """The flights of all of 2013."""
+def year(folder: Path, _scale: float = 1.0) -> Path:
+    """The flights of all of 2013. There is one size of them."""
     return flights_data.prepare(folder / "flights-2013")
 
 
-def flights(folder: Path) -> Path:
+def flights(folder: Path, _scale: float = 1.0) -> Path:
     """The flights of January 2013, with weather, planes, airports and airlines: links into the whole year's data."""
     whole, month = year(folder), folder / "flights-2013-01"
     (month / "flights").mkdir(parents=True, exist_ok=True)

@@ -6,44 +6,51 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from airflow_dagsched.class_archives.choose import choose_archive
 from airflow_dagsched.class_archives.make import make_on_shelf, request_archive
 from airflow_dagsched.class_archives.shelf import Shelf
 from airflow_dagsched.class_archives.spark_home import locate_spark_submit
-from airflow_dagsched.launch.class_archive.settings import give_driver
-from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
-from airflow_dagsched.launch.secrecy.cache_folder import choose_cache_folder
+from airflow_dagsched.launch.managers.compiler import DRIVER, EXECUTOR, LIGHT_COMPILER
 
 MASTER = "local[2]"
-JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+CACHE, SWITCH = "AIRFLOW__DAGSCHED__CACHE_DIR", "AIRFLOW__DAGSCHED__CLASS_ARCHIVE"
 CONF = {"spark.driver.memory": "2g"}
 """The same for every way to run a case."""
-PLAIN = {**CONF, JAVA_OPTIONS: ""}
+PLAIN = {**CONF, DRIVER: "", EXECUTOR: ""}
 """Java as it comes: without what a launch task chooses for it, as a DAG of spark-submits runs today."""
-LIGHT = {**CONF, JAVA_OPTIONS: LIGHT_COMPILER}
+LIGHT = {**CONF, DRIVER: LIGHT_COMPILER, EXECUTOR: LIGHT_COMPILER}
 """Java's quick compiler alone, as a launch task chooses it for short applications; a person may, too."""
-SWITCH = "AIRFLOW__DAGSCHED__CLASS_ARCHIVE"
 
 
-def make_archive() -> None:
-    """Have an archive of classes, as a launch would leave one in the background: none shall come to be meanwhile."""
-    submit = locate_spark_submit()
+def make_archive(master: str = MASTER) -> str:
+    """Have an archive of classes, as a launch would leave one in the background: none shall come to be meanwhile.
+
+    Returns its path; empty where there can be none.
+    """
+    submit, cache = locate_spark_submit(), Path(os.environ[CACHE])
     assert submit is not None
-    why_not = make_on_shelf(request_archive(choose_cache_folder(os.environ), submit, MASTER, {}, os.environ))
+    why_not = make_on_shelf(request_archive(cache, submit, master, {}, os.environ))
     print(f"archive of classes: {why_not or 'there'}", flush=True)
+    found = choose_archive(Shelf.of(cache), submit, master, {}, os.environ)
+    return found.detail if found.reason == "used" else ""
 
 
-def give_archive(conf: Mapping[str, str]) -> dict[str, str]:
-    """The settings with the archive that a launch's driver would have."""
-    submit, shelf = locate_spark_submit(), Shelf.of(choose_cache_folder(os.environ))
-    assert submit is not None
-    found = choose_archive(shelf, submit, MASTER, conf, os.environ)
-    if found.kind is None or found.reason != "used":
-        return dict(conf)
-    return give_driver(conf, found.kind, found.detail)
+@contextmanager
+def changed_environment(names: Mapping[str, str]) -> Iterator[None]:
+    """The environment with other values, inside the block."""
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(names)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def enter(home: Path) -> None:
@@ -54,6 +61,8 @@ def enter(home: Path) -> None:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": MASTER}),
+        # Its own: no warm application of the user's is met, and none left to him.
+        CACHE: str(home.parent / "cache"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,

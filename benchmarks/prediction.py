@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks import data, home
 from benchmarks.cases import CASES, Case
 from benchmarks.inside import measure_groups
+from benchmarks.places import LOCAL
 from benchmarks.ways import Folders, Run, Way, per_step, planned
 
 ROOT = Path(__file__).parent
@@ -62,7 +63,7 @@ def runs(case: Case, prepared: Path, scratch: Path, count: int, first: Way) -> I
         folders = Folders(prepared, scratch / case.name / f"out-{at}", scratch / case.name / f"work-{at}")
         if history is not None:
             shutil.copytree(history, folders.work / "history")
-        yield (planned if at else first)(case, folders)
+        yield (planned if at else first)(case, folders, LOCAL)
         history = folders.work / "history"
 
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from msgspec.structs import replace as changed
 
-from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.dataflow import Block, Dataflow, Partition, Source
 from airflow_dagsched.plan.planner import plan
@@ -26,7 +25,7 @@ from airflow_dagsched.plan.problem.run import Run as PlannedRun
 from airflow_dagsched.plan.pruning import PruningInput, list_stored, name_interval
 from airflow_dagsched.plan.pruning.tasks import scan_tasks
 from airflow_dagsched.provider.clusters.folder_listing import FileLister
-from benchmarks.cases import FLIGHTS, Case
+from benchmarks.cases import FLIGHTS, Case, make_day
 from benchmarks.ways import Folders, Run, dataflow, pruned, unpruned
 
 WORKERS = 4
@@ -62,8 +61,7 @@ def measure(data: Path, scratch: Path, repetitions: int) -> tuple[Saved, ...]:
 
 def of_day(start: datetime) -> Case:
     """The flights' case for one day."""
-    day = f"{start:%Y-%m-%d}"
-    return replace(FLIGHTS, about=f"the flights of {day}", interval=Interval(day, start, start + timedelta(days=1)))
+    return replace(FLIGHTS, about=f"the flights of {start:%Y-%m-%d}", intervals=(make_day(start),))
 
 
 def _day(case: Case, data: Path, scratch: Path, repetitions: int) -> Saved:
@@ -74,14 +72,15 @@ def _day(case: Case, data: Path, scratch: Path, repetitions: int) -> Saved:
             shutil.rmtree(where, ignore_errors=True)
             runs[way].append(run(case, Folders(data, where / "out", where / "work")))
     flow = spread(dataflow(case.dag_file, case.variables(data, scratch, scratch)).dataflow, data / "flights")
-    names = name_interval(case.interval.start, case.interval.end, case.interval.key)
+    (interval,) = case.intervals
+    names = name_interval(interval.start, interval.end, interval.key)
     asked = {"pruned": PruningInput(names=names), "whole": PruningInput(mode=False)}
     boxes = {
         way: plan(flow, cluster(), run=PlannedRun(how)).groups[0].containers if runs[way][-1].applications else ()
         for way, how in asked.items()
     }
     return Saved(
-        case.interval.key,
+        interval.key,
         {way: len(found) for way, found in boxes.items()},
         {way: sum(box.cores for box in found) for way, found in boxes.items()},
         {way: tuple(found) for way, found in runs.items()},

@@ -1,31 +1,40 @@
-"""Ways to run one case, each timed from outside: the seconds all its spark-submits take. All with the same Java.
+"""Ways to run one case, each timed from outside: the seconds all its spark-submits take.
 
 ::
 
-    per_step   step │ step │ step │ ...   one application a step, rows written and read between them
-    planned    step - step - step - ...   what the launch tasks submit
-    by_hand    program                    what a person would write without any of this
+    per_step          step │ step │ step │ ...   one application a step, rows written and read between them
+    per_step_by_hand  program │ program │ ...    the same as people do it: each step a program, without any of this
+    planned           step - step - step - ...   what the launch tasks submit
+    by_hand           program                    all steps in one, as one person would write it, without any of this
 
-``planned_light`` and ``by_hand_light``: both with what a launch task chooses of itself, Java's quick compiler and an
-archive of classes. The others have neither.
+    planned_light     as planned, cold: with what a launch task chooses of itself, Java's quick compiler and an archive
+    by_hand_light     as by hand, with the same compiler and the same archive
+    planned_warming   as planned_light, where the first application stays for all that comes after it
+    planned_warm      as planned_light, handed to an application that stays from a run before
+
+The first four have Java as it comes, and no archive.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
-import resource
+import shutil
 import subprocess
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.protocol.interval import Interval
 from benchmarks.cases import Case
-from benchmarks.home import CONF, LIGHT, MASTER, PLAIN, SWITCH, give_archive
+from benchmarks.clock import Clock, Taken
+from benchmarks.home import CONF, LIGHT, PLAIN, SWITCH, changed_environment
+from benchmarks.places import LOCAL, Place
+from benchmarks.warm import COLD, STAYING, ended_at_exit
 
 if TYPE_CHECKING:
     from airflow_dagsched.plan.settings import Mode
@@ -33,6 +42,8 @@ if TYPE_CHECKING:
     from airflow_dagsched.provider.runtime.attempt import Attempt
     from airflow_dagsched.provider.spec.run_facts import RunFacts
     from airflow_dagsched.provider.wiring.launch import LaunchOperator
+
+ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,11 @@ class Folders:
     out: Path
     work: Path
 
+    def clear(self) -> None:
+        """Remove what a run has left."""
+        for folder in (self.out, self.work):
+            shutil.rmtree(folder, ignore_errors=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -52,88 +68,120 @@ class Run:
     cpu_s: float
     """Processor time of all processes it started: says more than ``seconds`` on a busy machine."""
     applications: int
+    """That were started."""
     predicted_s: float | None = None
+    intervals: tuple[Taken, ...] = ()
+    """One after another."""
 
 
-class Clock:
-    """Wall clock and processor time of child processes, from its making on."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.perf_counter(), _children_cpu_s()
-
-    def read(self) -> tuple[float, float]:
-        """Seconds on the wall, seconds of processor."""
-        return time.perf_counter() - self._wall, _children_cpu_s() - self._cpu
-
-
-def _children_cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def planned(case: Case, folders: Folders) -> Run:
+def planned(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
     """As the launch tasks run it, with Java as it comes."""
-    return _launched(case, folders, "planned", PLAIN)
+    return _launch_all(case, folders, place, "planned", PLAIN)
 
 
-def planned_light(case: Case, folders: Folders) -> Run:
+def planned_light(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
     """As planned, with the quick compiler and an archive."""
-    return _launched(case, folders, "planned", LIGHT, archive="auto")
+    return _launch_all(case, folders, place, "planned", LIGHT, archive="auto")
 
 
-def per_step(case: Case, folders: Folders) -> Run:
+def planned_warming(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
+    """As planned_light, where the first application stays for what comes after it."""
+    with ended_at_exit():
+        return _launch_all(case, folders, place, "planned", LIGHT, archive="auto", warm=STAYING)
+
+
+def planned_warm(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
+    """As planned_light, handed to the application that stays from a run before, which counts nowhere."""
+    with ended_at_exit():
+        _launch_all(case, folders, place, "planned", LIGHT, archive="auto", warm=STAYING)
+        folders.clear()
+        return _launch_all(case, folders, place, "planned", LIGHT, archive="auto", warm=STAYING)
+
+
+def per_step(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
     """As the launch tasks run it where they are told to submit each step, with Spark's own settings."""
-    return _launched(case, folders, "per_step", PLAIN)
+    return _launch_all(case, folders, place, "per_step", PLAIN)
 
 
 def launch_planned(case: Case, folders: Folders, conf: Mapping[str, str]) -> Run:
     """As the launch tasks run it, with ``conf`` and what they choose themselves."""
-    return _launched(case, folders, "planned", conf, archive=os.environ[SWITCH])
+    return _launch_all(case, folders, LOCAL, "planned", conf, archive=os.environ[SWITCH])
 
 
 def pruned(case: Case, folders: Folders) -> Run:
     """As planned: what the run does not need is left out."""
-    return _launched(case, folders, "planned", CONF, "auto")
+    return _launch_all(case, folders, LOCAL, "planned", CONF, "auto")
 
 
 def unpruned(case: Case, folders: Folders) -> Run:
     """As planned, with nothing left out."""
-    return _launched(case, folders, "planned", CONF, False)
+    return _launch_all(case, folders, LOCAL, "planned", CONF, False)
 
 
-def by_hand(case: Case, folders: Folders) -> Run:
+def by_hand(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
     """The program written by hand. Raises ``RuntimeError`` with the end of its log."""
-    return _submit_program(case, folders, PLAIN)
+    return _submit_programs(case, folders, place, PLAIN)
 
 
-def by_hand_light(case: Case, folders: Folders) -> Run:
+def per_step_by_hand(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
+    """Each step as a program of its own, with Spark's own settings."""
+    program = case.by_hand.with_name(f"{case.by_hand.stem}_steps.py")
+    submits = tuple((*told, step) for told in case.by_hand_arguments for step in case.by_hand_steps)
+    each = dataclasses.replace(case, by_hand=program, by_hand_arguments=submits)
+    return _submit_programs(each, folders, place, PLAIN, {"PYTHONPATH": str(ROOT)})
+
+
+def by_hand_light(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
     """The same, with the quick compiler and an archive."""
-    return _submit_program(case, folders, give_archive(LIGHT))
+    from airflow_dagsched.class_archives.spark_home import locate_spark_submit
+    from airflow_dagsched.provider.submission.class_archive import ClassArchive
+
+    submit = locate_spark_submit()
+    assert submit is not None
+    with changed_environment({SWITCH: "auto"}):
+        given = ClassArchive().give(submit, place.master, LIGHT, os.environ)
+    return _submit_programs(case, folders, place, given.settings, given.environment)
 
 
-def _submit_program(case: Case, folders: Folders, conf: Mapping[str, str]) -> Run:
+def _submit_programs(
+    case: Case,
+    folders: Folders,
+    place: Place,
+    conf: Mapping[str, str],
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Run:
     folders.work.mkdir(parents=True, exist_ok=True)
     log = folders.work / "by_hand.log"
-    settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-    program = [str(case.by_hand), str(folders.data), str(folders.out), *case.by_hand_arguments]
-    clock = Clock()
-    with log.open("w") as file:
-        done = subprocess.run(
-            ["spark-submit", "--master", MASTER, *settings, *program], stdout=file, stderr=file, check=False
-        )
-    taken = clock.read()
-    if done.returncode:
-        raise RuntimeError(f"{case.by_hand} failed:\n{log.read_text()[-4000:]}")
-    return Run(*taken, 1)
+    each = {"spark.master": place.master, **place.conf, **conf}
+    settings = [part for name, value in each.items() for part in ("--conf", f"{name}={value}")]
+    taken = []
+    for arguments in case.by_hand_arguments:
+        program = [str(case.by_hand), str(folders.data), str(folders.out), *arguments]
+        clock = Clock()
+        with log.open("w") as file, changed_environment(environment):
+            done = subprocess.run(["spark-submit", *settings, *program], stdout=file, stderr=file, check=False)
+        taken.append(clock.read())
+        if done.returncode:
+            raise RuntimeError(f"{case.by_hand} failed:\n{log.read_text()[-4000:]}")
+    return _add_up(taken, len(taken))
 
 
-Way = Callable[[Case, Folders], Run]
+def _add_up(taken: list[Taken], applications: int, predicted_s: float | None = None) -> Run:
+    """From the first interval's begin to the last one's end: each waits until the one before has cleaned up."""
+    seconds = sum(each.seconds for each in taken) + sum(each.quiet_after_s for each in taken[:-1])
+    return Run(seconds, sum(each.cpu_s for each in taken), applications, predicted_s, tuple(taken))
+
+
+Way = Callable[[Case, Folders, Place], Run]
 WAYS: dict[str, Way] = {
     "per_step": per_step,
+    "per_step_by_hand": per_step_by_hand,
     "planned": planned,
     "by_hand": by_hand,
-    "planned_light": planned_light,
     "by_hand_light": by_hand_light,
+    "planned_light": planned_light,
+    "planned_warming": planned_warming,
+    "planned_warm": planned_warm,
 }
 
 
@@ -149,28 +197,45 @@ def dataflow(dag_file: Path, variables: Mapping[str, str]) -> SparkDataflow:
     return cast("SparkDataflow", next(list_dataflows(dag)))
 
 
-def _launched(
-    case: Case, folders: Folders, run: Any, conf: Mapping[str, str], prune: Mode = "auto", *, archive: str = "off"
+def _launch_all(
+    case: Case,
+    folders: Folders,
+    place: Place,
+    run: Any,
+    conf: Mapping[str, str],
+    prune: Mode = "auto",
+    *,
+    archive: str = "off",
+    warm: Mapping[str, str] = COLD,
 ) -> Run:
-    os.environ[SWITCH] = archive
-    flow = dataflow(case.dag_file, case.variables(folders.data, folders.out, folders.work))
-    clock = Clock()
-    for launch in flow.launches():
-        launch.spec = replace(launch.spec, flow=replace(launch.flow, run=run, conf=dict(conf), prune=prune))
-    results = [_launch(launch, case) for launch in flow.launches()]
-    taken = clock.read()
-    predicted = sum(result["predicted_s"] for result in results)
-    return Run(*taken, sum(result["applications"] for result in results), predicted)
+    """What the launch tasks do, interval after interval."""
+    taken: list[Taken] = []
+    results: list[dict[str, Any]] = []
+    with changed_environment({SWITCH: archive, **warm}):
+        launches = dataflow(case.dag_file, case.variables(folders.data, folders.out, folders.work)).launches()
+        for launch in launches:
+            own = {"run": run, "conf": {**place.conf, **conf}, "prune": prune}
+            launch.spec = replace(launch.spec, flow=replace(launch.flow, **own))
+        for interval in case.intervals:
+            clock = Clock()
+            results += [_launch(launch, interval, len(case.intervals) > 1) for launch in launches]
+            taken.append(clock.read())
+    return _add_up(taken, sum(map(_count_started, results)), sum(result["predicted_s"] for result in results))
 
 
-def _launch(launch: LaunchOperator, case: Case) -> dict[str, Any]:
+def _count_started(result: Mapping[str, Any]) -> int:
+    """Applications of a launch task, without the warm one that has served it."""
+    return int(result["applications"]) - ((result["warm_run"] or 0) > 1)
+
+
+def _launch(launch: LaunchOperator, interval: Interval, backfill: bool) -> dict[str, Any]:
     """What the launch task does, without a scheduler to ask for the run's facts."""
     from airflow_dagsched.provider.runtime.execute import run_attempt
 
-    return run_attempt(begin_attempt(launch, case.interval))
+    return run_attempt(begin_attempt(launch, interval, backfill=backfill))
 
 
-def begin_attempt(launch: LaunchOperator, interval: Interval) -> Attempt:
+def begin_attempt(launch: LaunchOperator, interval: Interval, *, backfill: bool = False) -> Attempt:
     """The first try of a launch task."""
     from airflow_dagsched.launch.protocol.feed import Feed
     from airflow_dagsched.provider.following.follower import Follower
@@ -178,21 +243,18 @@ def begin_attempt(launch: LaunchOperator, interval: Interval) -> Attempt:
     from airflow_dagsched.provider.runtime.folders import list_bundle_roots, locate_group_folder
     from airflow_dagsched.provider.runtime.memory import Memory
 
-    facts = _facts(launch, interval)
+    facts = _make_facts(launch, interval, backfill)
     folder, roots = locate_group_folder(launch.spec, facts), list_bundle_roots(launch.dag.fileloc, {})
     follower = Follower(Feed(nonce="benchmark"), lambda feed: None, lambda done: None, lambda event: None)
     return Attempt(launch, {}, facts, follower, Memory(folder), folder, roots)
 
 
-def _nobody(*_news: Any) -> None:
-    """There is no Airflow to tell."""
-
-
-def _facts(launch: LaunchOperator, interval: Interval) -> RunFacts:
+def _make_facts(launch: LaunchOperator, interval: Interval, backfill: bool) -> RunFacts:
     from airflow_dagsched.launch.protocol.identity import TryId
     from airflow_dagsched.provider.spec.run_facts import RunFacts
 
     return RunFacts(
-        dag_id=launch.flow.dag_id, run_id="benchmark", try_id=TryId(try_number=1), began=0.0,
+        dag_id=launch.flow.dag_id, run_id=f"benchmark-{interval.key}", try_id=TryId(try_number=1), began=0.0,
         conf={}, interval=interval, context={"params": {}}, states={}, skipped={}, feeds={},
+        backfill=backfill,
     )  # fmt: skip

@@ -1,6 +1,8 @@
 """The flights pipeline as one person would write it in one PySpark program: no Airflow, no planner.
 
-Usage: spark-submit flights.py DATA OUT FIRST_DAY END_DAY
+Usage: spark-submit flights.py DATA OUT FIRST_DAY END_DAY [rows|reports]
+
+``rows`` and ``reports``: its two halves, where something else is to happen in between.
 """
 
 from __future__ import annotations
@@ -11,20 +13,28 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 
-def main(data: str, out: str, first: str, end: str) -> None:
+def main(data: str, out: str, first: str, end: str, half: str = "") -> None:
     """Write the four reports below ``out`` for the days from ``first`` to before ``end``."""
     spark = SparkSession.builder.config("spark.sql.sources.partitionOverwriteMode", "dynamic").getOrCreate()
-    flown = enriched(spark, data, first, end).cache()
+    if half == "rows":
+        enriched(spark, data, first, end).write.mode("overwrite").parquet(f"{out}/enriched")
+    else:
+        rows = spark.read.parquet(f"{out}/enriched") if half else enriched(spark, data, first, end)
+        write_reports(rows.cache(), spark.read.parquet(f"{data}/airports"), out)
+    spark.stop()
+
+
+def write_reports(flown: DataFrame, airports: DataFrame, out: str) -> None:
+    """The four of them, day by day."""
     by_route = flown.groupBy("day", "origin", "dest").agg(*means())
     reports = {
         "by_route": by_route,
         "by_carrier": flown.groupBy("day", "carrier").agg(*means(), sf.avg("age").alias("age")),
         "by_weather": flown.groupBy("day", sky().alias("sky")).agg(*means()),
-        "worst": worst(by_route, spark.read.parquet(f"{data}/airports")),
+        "worst": worst(by_route, airports),
     }
     for name, rows in reports.items():
         rows.write.mode("overwrite").partitionBy("day").parquet(f"{out}/{name}")
-    spark.stop()
 
 
 def enriched(spark: SparkSession, data: str, first: str, end: str) -> DataFrame:
