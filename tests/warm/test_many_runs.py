@@ -22,6 +22,8 @@ FLAT = ("heap", "host", "keeper", "threads", "files", "temporary")
 """What may not grow. Java takes and gives back memory of its own as it likes: that is told, not looked at."""
 LEAST = 0.05
 """That is growth, in MiB or pieces a run."""
+POOLS = ("block-manager-", "shuffle-exchang", "ResultQueryStag")
+"""How names of their threads begin, of which Linux keeps 15 characters."""
 SETTLED = 20
 """Runs after which caches are as full as they get."""
 
@@ -69,9 +71,9 @@ def measure(lab: Lab) -> dict[str, float]:
 
 
 def count_threads(pid: int) -> int:
-    """But for two of Spark's pools, which fill up to 128 each before a thread has a second task."""
+    """But for pools of Spark's that have a thread for each task of the last minute, up to 128 or 1024."""
     names = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/comm")]
-    return sum(not name.startswith("block-manager-") for name in names)
+    return sum(not name.startswith(POOLS) for name in names)
 
 
 def list_open_files(pid: int) -> list[Path]:
