@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_dagsched.launch.protocol.tables import Table
 from airflow_dagsched.spark.files.store import Store, join_path
-from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Origin, WriteRefused
+from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Narrowing, Origin, WriteRefused
 from airflow_dagsched.spark.outputs.datasets import Datasets, list_files
 from airflow_dagsched.spark.outputs.leases import Keeper
 from airflow_dagsched.spark.outputs.path_tables import Draft, PathTables
@@ -75,7 +75,10 @@ class SimTables(PathTables):
 class SimDatasets(Datasets):
     """Datasets in a simulated store."""
 
-    def _write_files(self, df: Any, origin: Origin, generation: int, path: str) -> Committed:
+    def _write_files(
+        self, df: Any, origin: Origin, generation: int, path: str, narrowed: Narrowing | None
+    ) -> Committed:
+        assert narrowed is None
         rows: Rows = df
         rows.process.sleep(rows.compute_s)
         store: Any = self._store
