@@ -191,9 +191,9 @@ def dataflow(dag_file: Path, variables: Mapping[str, str]) -> SparkDataflow:
 
     from airflow_dagsched.provider.clusters.planner_hook import list_dataflows
 
-    os.environ |= variables
-    bag = DagBag(dag_file, collect_dags=False)
-    (dag,) = bag.process_file(str(dag_file), only_if_updated=False)  # type: ignore[no-untyped-call]
+    with changed_environment(variables):
+        bag = DagBag(dag_file, collect_dags=False)
+        (dag,) = bag.process_file(str(dag_file), only_if_updated=False)  # type: ignore[no-untyped-call]
     return cast("SparkDataflow", next(list_dataflows(dag)))
 
 
