@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -97,29 +97,15 @@ TWO_GROUPS = Case(
     reports=REPORTS,
     ways=(*SEVERAL, "planned_warm"),
 )
-BACKFILL = Case(
+BACKFILL = replace(
+    FLIGHTS,
     name="backfill",
     about=f"the flights of {DAYS} days, a run each",
-    dag_file=FLIGHTS.dag_file,
-    by_hand=FLIGHTS.by_hand,
     intervals=_list_days(),
     by_hand_arguments=tuple((f"{day.start:%Y-%m-%d}", f"{day.end:%Y-%m-%d}") for day in _list_days()),
-    reports=REPORTS,
-    by_hand_steps=FLIGHTS.by_hand_steps,
     flow="flights",
     prepare=data.year,
     ways=SEVERAL,
 )
-CLUSTER = Case(
-    name="cluster",
-    about=FLIGHTS.about,
-    dag_file=FLIGHTS.dag_file,
-    by_hand=FLIGHTS.by_hand,
-    intervals=FLIGHTS.intervals,
-    by_hand_arguments=FLIGHTS.by_hand_arguments,
-    by_hand_steps=FLIGHTS.by_hand_steps,
-    reports=REPORTS,
-    flow="flights",
-    place="standalone",
-)
+CLUSTER = replace(FLIGHTS, name="cluster", flow="flights", place="standalone")
 CASES = {case.name: case for case in (FLIGHTS, TPCH, TWO_GROUPS, BACKFILL, CLUSTER)}

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from airflow_dagsched.launch.protocol.events import StepRunning
 from tests.spark.running import Flow, Ran, run
+from tests.spark.wide import make_wide, rows
 
 
 class Wide:
@@ -20,17 +21,7 @@ class Wide:
 
     def __init__(self, spark: SparkSession) -> None:
         self.flow = Flow()
-        seen = self.seen = spark.sparkContext.accumulator(0)
-
-        def count(x: int) -> int:
-            seen.add(1)
-            return x
-
-        def wide(spark: SparkSession) -> DataFrame:
-            costly = sf.udf(count, "long").asNondeterministic()
-            plain = spark.range(20).selectExpr("id", *(f"id * {at} as c{at}" for at in range(8)))
-            return plain.withColumn("costly", costly("id"))
-
+        wide, self.seen = make_wide(spark)
         self.flow.step(wide)
 
 
@@ -41,10 +32,6 @@ def wide(spark: SparkSession) -> Wide:
 
 def kept_columns(ran: Ran, step: str = "wide") -> float | None:
     return ran.done[step].metrics.get("kept_columns")
-
-
-def rows(spark: SparkSession, ran: Ran, step: str) -> list[Any]:
-    return sorted(spark.read.parquet(ran.done[step].datasets[""]).collect())
 
 
 @pytest.mark.parametrize("slots", [1, 2])

@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 
 from airflow_dagsched.launch.protocol.events import ColumnsRead, LeftOut, MadeAgain
 from tests.spark.running import Flow, Ran, run
+from tests.spark.wide import make_wide, rows
 
 READERS = ("one", "two")
 
@@ -23,17 +24,7 @@ class Wide:
 
     def __init__(self, spark: SparkSession, folder: Path, one: Callable[..., Any], two: Callable[..., Any]) -> None:
         self.spark, self.folder, self.flow = spark, folder, Flow()
-        seen = self.seen = spark.sparkContext.accumulator(0)
-
-        def count(x: int) -> int:
-            seen.add(1)
-            return x
-
-        def wide(spark: SparkSession) -> DataFrame:
-            costly = sf.udf(count, "long").asNondeterministic()
-            plain = spark.range(20).selectExpr("id", *(f"id * {at} as c{at}" for at in range(8)))
-            return plain.withColumn("costly", costly("id"))
-
+        wide, self.seen = make_wide(spark)
         self.flow.step(wide, store=("",))
         self.flow.step(one, store=("",))
         self.flow.step(two, store=("",))
@@ -52,7 +43,7 @@ class Wide:
         return run(self.spark, self.folder, self.flow, targets=READERS, **{"datasets": datasets, **more})
 
     def rows(self, ran: Ran, step: str) -> list[Any]:
-        return sorted(self.spark.read.parquet(ran.done[step].datasets[""]).collect())
+        return rows(self.spark, ran, step)
 
 
 def one(wide):

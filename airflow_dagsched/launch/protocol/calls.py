@@ -16,6 +16,11 @@ class Output:
     step: str
     name: str = ""
 
+    @property
+    def key(self) -> str:
+        """``step/output``, by which manifests and events name it."""
+        return f"{self.step}/{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class ContextValue:

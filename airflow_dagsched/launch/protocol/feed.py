@@ -83,9 +83,7 @@ class Feed:
                 return replace(self, running=(*self.running, step))
             case StepLog(step, lines):
                 return self._add_lines(step, lines, now_s)
-            case Stalled(step):
-                return self._add_lines(step, (event.line,), now_s)
-            case MadeAgain(step):
+            case Stalled(step) | MadeAgain(step):
                 return self._add_lines(step, (event.line,), now_s)
             case StepDone(step):
                 left = tuple(name for name in self.running if name != step)

@@ -13,13 +13,11 @@ from airflow_dagsched.launch.managers.author_sizes import hide_values, name_opti
 from airflow_dagsched.launch.planning.facts import ONLY, Facts, Origin
 from airflow_dagsched.launch.warm.about import FOLDER
 from airflow_dagsched.model.cluster import Cluster
-from airflow_dagsched.model.state import forget_other_code
 from airflow_dagsched.plan.problem.run import FixedGroup, Policy
 from airflow_dagsched.plan.pruning.pruning_input import PruningInput
 from airflow_dagsched.plan.settings_file import parse_placement_settings
 from airflow_dagsched.provider.spec.configuration import is_planning, read_cache_dir
-from airflow_dagsched.provider.spec.flow_code import digest_ways
-from airflow_dagsched.provider.spec.run_history import locate_history, recall_history
+from airflow_dagsched.provider.spec.flow_code import digest_ways, recall_same_code
 from airflow_dagsched.provider.warm.applications import has_warm
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ def gather_plan_facts(
     :param history: file of the history that counts; None: the dataflow's, as it is now.
     """
     flow = launch.flow
-    known = forget_other_code(recall_history(history or locate_history(flow)), digest_ways(flow))
+    known = recall_same_code(flow, history, digest_ways(flow))
     # What is priced is what a launch would find now, on this machine.
     is_warm = flow.warm_s > 0 and not per_step and has_warm(read_cache_dir() / FOLDER, flow.conn_id)
     settings = replace(flow.settings, warm=is_warm)

@@ -31,7 +31,6 @@ from airflow_dagsched.launch.secrecy.java_options import hide_java_options
 from airflow_dagsched.launch.secrecy.private_files import check_folder
 from airflow_dagsched.launch.steps.outcome import find_hopeless
 from airflow_dagsched.launch.steps.pruned import end_uncalled, has_no_rows
-from airflow_dagsched.model.state import forget_other_code
 from airflow_dagsched.plan.pruning.steps import name_dataset
 from airflow_dagsched.provider.following.follower import judge_lost_driver
 from airflow_dagsched.provider.following.watching import Watch
@@ -49,8 +48,7 @@ from airflow_dagsched.provider.runtime.ends import list_failed
 from airflow_dagsched.provider.runtime.folders import make_own_folder
 from airflow_dagsched.provider.runtime.keep_warm import make_offer
 from airflow_dagsched.provider.runtime.moves import demand_steps, has_taken, offer_while_waiting
-from airflow_dagsched.provider.spec.flow_code import digest_ways
-from airflow_dagsched.provider.spec.run_history import locate_history, recall_history
+from airflow_dagsched.provider.spec.flow_code import digest_ways, recall_same_code
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.submission.input_pruning import Pruning, prune_inputs
 from airflow_dagsched.provider.submission.narrow import choose_columns
@@ -123,7 +121,7 @@ def _make_submit(attempt: Attempt, targets: Unit) -> Submit:
     feeds = [*attempt.facts.feeds.values(), attempt.follower.feed]
     done = {name: end for feed in feeds for name, end in feed.steps.items()}
     env, ways = launch.get_template_env(), digest_ways(attempt.flow)
-    known = forget_other_code(recall_history(attempt.hook.history or locate_history(attempt.flow)), ways)
+    known = recall_same_code(attempt.flow, attempt.hook.history, ways)
     return Submit(
         attempt.flow,
         targets,
@@ -198,7 +196,6 @@ def submit_and_follow(
     attempt: Attempt, prepared: Prepared, shipment: Shipment, paths: Paths, allocation: Allocation
 ) -> None:
     """One spark-submit, to its end. Raises what Airflow is to know of one that failed, and ``Stranded``."""
-    targets = prepared.submit.targets
     check_folder(paths.folder, parse_local_root(attempt.flow.work_dir), attempt.spec.group.id)
     keep_plan(allocation.chosen, paths.folder)
     planned = size_application(prepared.named, attempt.hook, allocation.chosen, attempt.level, paths.private)
@@ -215,7 +212,7 @@ def submit_and_follow(
         refuse_broken_settings(allocation.chosen, attempt.level.memory_factor, conf, named | more)
 
     if _has_ended_well(attempt, planned.conf, packed, paths, allocation, look_at):
-        attempt.applications.append(_measure_application(attempt, targets, planned, began))
+        attempt.applications.append(_measure_application(attempt, prepared.submit, planned, began))
 
 
 def _has_ended_well(
@@ -282,9 +279,9 @@ def _make_watch(attempt: Attempt, conf: Mapping[str, str], chosen: Chosen) -> Wa
     )
 
 
-def _measure_application(attempt: Attempt, targets: Unit, planned: Sized, began: float) -> Ran:
+def _measure_application(attempt: Attempt, submit: Submit, planned: Sized, began: float) -> Ran:
     """What is to be learned of an application that was submitted at ``began`` and has ended."""
-    ends, begun = attempt.follower.feed.steps, attempt.follower.begun
+    ends, begun, targets = attempt.follower.feed.steps, attempt.follower.begun, submit.targets
     # what was enough, after the plan's was not
     more = dict.fromkeys(targets, planned.memory_mb) if attempt.level.memory_factor > 1 else {}
     return Ran(
@@ -295,7 +292,7 @@ def _measure_application(attempt: Attempt, targets: Unit, planned: Sized, began:
         wanted=planned.wanted,
         warm=(attempt.follower.warm_run or 1) > 1,
         memory_mb=more,
-        codes=digest_ways(attempt.flow),
+        codes=submit.ways,
         columns_read=tuple(attempt.follower.columns_read),
     )
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.definitions.xcom_arg import XComArg
 
 from airflow_dagsched.launch.steps.code import read_code
+from airflow_dagsched.model.state import State, forget_other_code
 from airflow_dagsched.provider.spec.call_arguments import list_operators, transform_leaves
+from airflow_dagsched.provider.spec.run_history import locate_history, recall_history
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.spec.dataflow_spec import AuthoredStep, DataflowSpec
@@ -29,6 +31,15 @@ def digest_ways(flow: DataflowSpec) -> dict[str, str]:
         for up in above[name]:
             below[up].add(name)
     return {name: _join({name, *above[name], *below[name]}, mine) for name in mine}
+
+
+def recall_same_code(flow: DataflowSpec, history: Path | None, ways: Mapping[str, str]) -> State:
+    """What the history says, of columns only what runs of the same code have taught.
+
+    :param history: file of the history; None: the dataflow's.
+    :param ways: of ``digest_ways``.
+    """
+    return forget_other_code(recall_history(history or locate_history(flow)), ways)
 
 
 def _join(steps: set[str], codes: Mapping[str, str]) -> str:

@@ -273,11 +273,7 @@ def _collect_outside_states(submit: Submit, name: str) -> dict[str, str]:
 def _list_routed(submit: Submit, name: str) -> dict[str, Any]:
     """Inputs that Spark is told how to hand over; forward and shuffle say where rows go anyway."""
     said = submit.flow.graph.channels.get(name, {})
-    return {
-        f"{output.step}/{output.name}": each.routing
-        for output, each in said.items()
-        if each.routing in ("broadcast", "single")
-    }
+    return {output.key: each.routing for output, each in said.items() if each.routing in ("broadcast", "single")}
 
 
 def _list_stored_outputs(submit: Submit, name: str) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def _list_settings(stream: StreamSpec, flow: DataflowSpec) -> Iterator[tuple[str
     for name, step in flow.steps.items():
         yield f"step {name}", {word: getattr(step.declared, word) for word in OF_SIZE}
         yield f"application of {name}", _mask_settings(step.declared.application)
-        routed = {f"{output.step}/{output.name}": said.routing for output, said in step.channels.items()}
+        routed = {output.key: said.routing for output, said in step.channels.items()}
         yield f"channels of {name}", routed
     yield "conf", _mask_settings(flow.conf)
     yield "placement", [flow.placement, dict(flow.placement_settings), flow.conn_id]

@@ -27,7 +27,7 @@ from airflow_dagsched.launch.steps.turns import Coming, Gate, TurnPlan, Unit
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.look_ahead import StepCalls
 from airflow_dagsched.spark.driver.run_step import call_early, run_step
-from airflow_dagsched.spark.driver.stored_reads import MoreColumns, name_dataset
+from airflow_dagsched.spark.driver.stored_reads import MoreColumns
 from airflow_dagsched.spark.inputs import reads
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
@@ -73,7 +73,7 @@ def run_group(
             except MoreColumns:
                 whole |= app.stored.asked.keys()
                 # Known now, whatever becomes of this run: the next one stores that as well.
-                emit(ColumnsRead({name_dataset(output): by for output, by in app.stored.asked.items()}))
+                emit(ColumnsRead({output.key: by for output, by in app.stored.asked.items()}))
                 for spec in app.lineage.specs:
                     app.shelf.release_step(spec.id)
 
@@ -112,7 +112,7 @@ def emit_made_again(app: Application, too_narrow: Mapping[Output, Committed]) ->
             hearer = readers[0] if readers else output.step
             cause: Literal["other_code", "more_columns"] = "more_columns" if output in app.whole else "other_code"
             columns, kept = len(read_whole(found).names), len(read_schema(found).names)
-            app.emit_for(hearer, MadeAgain(hearer, name_dataset(output), cause, kept, columns))
+            app.emit_for(hearer, MadeAgain(hearer, output.key, cause, kept, columns))
 
 
 def run_unit(app: Application, unit: tuple[str, ...]) -> None:

@@ -70,10 +70,7 @@ def _keep_lazy(
     handed = app.shelf.get_handed(output)
     columns = unite_columns(find_columns_of(app, output, each) for each in planned)
     if handed.bare_scan or columns is None or len(columns) == len(handed.content.columns):
-        if not handed.bare_scan:
-            # Kept whole, it is computed whole.
-            app.note_execution(handed.content)
-        app.shelf.keep_lazy(output)
+        keep_lazy_whole(app, output)
         return planned
     rows = select_columns(handed.content, columns)
     # Its own alias is no dataset below it.
@@ -82,6 +79,14 @@ def _keep_lazy(
     app.shelf.keep_beside(output, kept.df)
     there = KeptColumns(kept.df, columns)
     return tuple(replace(each, df=there.read(each.df, handed.mark)) for each in planned)
+
+
+def keep_lazy_whole(app: Application, output: Output) -> None:
+    """Keep the rows of ``output``, if they are lazy, and no bare scan: then they are computed whole."""
+    handed = app.shelf.get_handed(output)
+    if isinstance(handed.content, DataFrame) and not handed.bare_scan:
+        app.note_execution(handed.content)
+    app.shelf.keep_lazy(output)
 
 
 def _keep_for_readers(app: Application, deferred: Deferred) -> None:

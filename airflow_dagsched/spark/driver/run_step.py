@@ -14,7 +14,7 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.blame import blame_step, describe_end
 from airflow_dagsched.spark.driver.fused import find_executed, order_steps, widen_session
-from airflow_dagsched.spark.driver.keep_used import find_deferred, keep_inputs, keep_whole
+from airflow_dagsched.spark.driver.keep_used import find_deferred, keep_inputs, keep_lazy_whole, keep_whole
 from airflow_dagsched.spark.driver.look_ahead import StepCall
 from airflow_dagsched.spark.driver.materialise import Part, materialise_part, plan_parts
 from airflow_dagsched.spark.driver.stored_reads import MoreColumns
@@ -175,16 +175,8 @@ class Turn:
             self.executed |= {owner.step for owner in owners if owner is not None}
             inputs = [each for each in inputs if each in owners]
         for each in inputs:
-            self._keep_lazy(each)
+            keep_lazy_whole(self.app, each)
         self.kept_s += time.monotonic() - began
-
-    def _keep_lazy(self, output: Output) -> None:
-        """Keep the rows of ``output``, if they are lazy: an action of the author's is about to execute them."""
-        handed = self.app.shelf.get_handed(output)
-        # A bare scan is not kept.
-        if isinstance(handed.content, DataFrame) and not handed.bare_scan:
-            self.app.note_execution(handed.content)
-        self.app.shelf.keep_lazy(output)
 
     def _keep_whole(self, read: tuple[Deferred, ...]) -> None:
         """Keep these, which an action of the author's is about to read, as they stand in its plan."""

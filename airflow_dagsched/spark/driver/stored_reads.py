@@ -102,7 +102,7 @@ class StoredReads:
         found: dict[str, dict[str, tuple[str, ...] | None]] = {}
         for read in self._reads.values():
             if read.reader in readers:
-                mine = found.setdefault(name_dataset(read.handed.output), {})
+                mine = found.setdefault(read.handed.output.key, {})
                 before, columns = mine.get(read.reader, ()), read.name_used()
                 both = None if columns is None or before is None else (*before, *columns)
                 mine[read.reader] = None if both is None else tuple(dict.fromkeys(both))
@@ -119,11 +119,6 @@ class StoredReads:
         if read.stored is not None and (columns is None or not columns <= read.stored):
             self.asked.setdefault(read.handed.output, {})[read.reader] = read.name_used()
             raise MoreColumns
-
-
-def name_dataset(output: Output) -> str:
-    """As events name it."""
-    return f"{output.step}/{output.name}"
 
 
 def _locate_stored(committed: Committed) -> Columns | None:

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from airflow_dagsched.spark.outputs.commits import NOT_STORED
 from airflow_dagsched.spark.session.observed import quote_name
-from airflow_dagsched.spark.session.sessions import make_frame
+from airflow_dagsched.spark.session.sessions import find_class, make_frame
 
 MISSING = "dagsched_missing"
 BETWEEN = "\x01"
@@ -34,17 +34,12 @@ def restore_whole(df: DataFrame, whole: StructType) -> DataFrame:
     names = (quote_name(name) if name in stored else f"{held}.{quote_name(name)}" for name in whole.names)
     # All at once: each word with Java is a message there and back, and there may be many columns.
     beside = df._jdf.withColumn(held, _fail_for(df, missing))
-    chosen = _find_class(df, "java.util.regex.Pattern").compile(BETWEEN).split(BETWEEN.join(names))
+    chosen = find_class(df, "java.util.regex.Pattern").compile(BETWEEN).split(BETWEEN.join(names))
     return make_frame(beside.selectExpr(chosen).queryExecution().analyzed(), df.sparkSession)
 
 
 def _fail_for(df: DataFrame, missing: StructType) -> Any:
     """A struct of these columns that nobody gets."""
-    kind = _find_class(df, "org.apache.spark.sql.types.DataType").fromJson(missing.json())
+    kind = find_class(df, "org.apache.spark.sql.types.DataType").fromJson(missing.json())
     # As all that is read from files: nothing in it, however deep, is known not to be null.
     return sf.raise_error(sf.lit(NOT_STORED))._jc.cast(kind.asNullable())
-
-
-def _find_class(df: DataFrame, name: str) -> Any:
-    # By its whole name, not part by part: each would be a message.
-    return getattr(df.sparkSession._jvm, name)

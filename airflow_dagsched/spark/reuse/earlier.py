@@ -105,16 +105,16 @@ class Earlier:
     def is_at_hand(self, output: Output) -> bool:
         """Whether rows, or the plain value, of an earlier group's step can be read."""
         return (
-            self._find_path(output) is not None
+            self._find_known(output) is not None
             or self.find_commit(output) is not None
             or self._find_value(output) is not None
         )
 
     def read(self, output: Output, session: SparkSession) -> Any:
         """The rows, at the path this run knows, else of the right commit; or the plain value."""
-        path = self._find_path(output)
-        committed = self._outputs.find_record(path) if path is not None else self.find_commit(output)
-        if path is not None and committed is None:
+        known = self._find_known(output)
+        path, committed = known if known is not None else ("", self.find_commit(output))
+        if path and committed is None:
             return self._outputs.read_path(path, session)
         if committed is not None:
             self._read[output] = committed
@@ -128,12 +128,15 @@ class Earlier:
         end = self._ends.find_latest(self._specs[output.step])
         return end if end is not None and end.can_serve((output.name,)) else None
 
-    def _find_path(self, output: Output) -> str | None:
-        path = self._manifest.datasets.get(f"{output.step}/{output.name}")
+    def _find_known(self, output: Output) -> tuple[str, Committed | None] | None:
+        """The path this run knows, if what is there serves, with its record (None: it has none)."""
+        path = self._manifest.datasets.get(output.key)
         table = self._specs[output.step].writes is not None and not output.name
-        if path is None or table:
+        if not path or table:
             return None
         found = self._outputs.find_record(path)
         if found is None:
-            return path if self._outputs.holds_path(path) else None
-        return path if self._has_columns(output, found) and self._outputs.holds(found) else None
+            serves = self._outputs.holds_path(path)
+        else:
+            serves = self._has_columns(output, found) and self._outputs.holds(found)
+        return (path, found) if serves else None

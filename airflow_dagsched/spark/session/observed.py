@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql.functions import col, collect_set, count, lit, struct, to_json
 
 LATE_S = 30.0
@@ -41,6 +42,12 @@ def read_metrics(observation: Observation) -> dict[str, Any]:
         time.sleep(0.005)
     metrics = dict(observation.get)
     return {**metrics, PARTITIONS: json.loads(metrics[PARTITIONS])} if PARTITIONS in metrics else metrics
+
+
+def measure_rows(rows: DataFrame, measures: Iterable[Column]) -> dict[str, Any]:
+    """The same of rows that are there, by a pass of its own."""
+    found = rows.agg(*measures).first()
+    return found.asDict() if found else {}
 
 
 def quote_name(name: str) -> str:

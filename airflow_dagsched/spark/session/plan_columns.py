@@ -28,7 +28,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.sessions import make_frame
+from airflow_dagsched.spark.session.sessions import find_class, make_frame
 
 NAMING = frozenset({
     "Aggregate", "ArrowEvalPython", "BatchEvalPython", "CollectMetrics", "Expand", "Filter", "Generate", "GlobalLimit",
@@ -67,7 +67,7 @@ def find_used_columns(df: DataFrame, marked: DataFrame, mark: str) -> frozenset[
     leaf = _make_leaf(marked)
     over = {node: _give_columns(df, leaf, node.output()) for node in nodes}
     optimised = make_frame(_replace_nodes(df, plan, over), df.sparkSession)._jdf.queryExecution().optimizedPlan()
-    attributes = _find_class(df, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
+    attributes = find_class(df, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
     named = _collect_named(optimised, attributes)
     if named is None:
         return None
@@ -149,7 +149,7 @@ def _give_columns(df: DataFrame, leaf: Any, output: Any) -> Any:
     session = df.sparkSession
     gateway = session.sparkContext._gateway
     assert gateway is not None
-    made = gateway.new_array(_find_class(df, "java.lang.Object"), leaf.productArity())
+    made = gateway.new_array(find_class(df, "java.lang.Object"), leaf.productArity())
     made[0] = output
     for at in range(1, leaf.productArity()):
         made[at] = leaf.productElement(at)
@@ -159,12 +159,12 @@ def _give_columns(df: DataFrame, leaf: Any, output: Any) -> Any:
 
 def _index_columns(df: DataFrame, output: Any) -> Any:
     """The place of each column in ``output``, by its id."""
-    return _find_class(df, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")(output)
+    return find_class(df, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")(output)
 
 
 def _fill_columns(df: DataFrame, columns: list[Any]) -> Iterator[Any]:
     """For each of ``columns`` a constant in its place, of its type, which it might have held."""
-    alias = _find_class(df, "org.apache.spark.sql.catalyst.expressions.Alias")
+    alias = find_class(df, "org.apache.spark.sql.catalyst.expressions.Alias")
     literal = _find_object(df, "org.apache.spark.sql.catalyst.expressions.Literal")
     none, nothing = _find_object(df, "scala.None"), _make_sequence(df, [])
     for column in columns:
@@ -174,22 +174,20 @@ def _fill_columns(df: DataFrame, columns: list[Any]) -> Iterator[Any]:
 
 
 def _project(df: DataFrame, columns: list[Any], plan: Any) -> Any:
-    project = _find_class(df, "org.apache.spark.sql.catalyst.plans.logical.Project")
+    project = find_class(df, "org.apache.spark.sql.catalyst.plans.logical.Project")
     return project(_make_sequence(df, columns), plan)
 
 
 def _replace_nodes(df: DataFrame, plan: Any, over: dict[Any, Any]) -> Any:
-    table = _find_class(df, "java.util.HashMap")()
+    table = find_class(df, "java.util.HashMap")()
     for node, instead in over.items():
         table.put(node, instead)
     # Scala's map is a function of its keys, and so a rule that is none of Python's.
-    return plan.transformDownWithSubqueries(
-        _find_class(df, "org.apache.spark.api.python.PythonUtils").toScalaMap(table)
-    )
+    return plan.transformDownWithSubqueries(find_class(df, "org.apache.spark.api.python.PythonUtils").toScalaMap(table))
 
 
 def _make_sequence(df: DataFrame, items: list[Any]) -> Any:
-    return _find_class(df, "org.apache.spark.api.python.PythonUtils").toSeq(items)
+    return find_class(df, "org.apache.spark.api.python.PythonUtils").toSeq(items)
 
 
 def _collect_named(plan: Any, attributes: Any) -> Any:
@@ -226,14 +224,6 @@ def _find_leaves(plan: Any, rdd: int) -> list[Any]:
     return [leaf for each in below for leaf in _find_leaves(each, rdd)]
 
 
-def _find_class(df: DataFrame, name: str) -> Any:
-    """Java's class of this name."""
-    # By its whole name, not part by part: each would be a message.
-    jvm = df.sparkSession._jvm
-    assert jvm is not None
-    return getattr(jvm, name)
-
-
 def _find_object(df: DataFrame, name: str) -> Any:
     """Scala's object of this name."""
-    return _find_class(df, f"{name}$").__getattr__("MODULE$")
+    return find_class(df, f"{name}$").__getattr__("MODULE$")

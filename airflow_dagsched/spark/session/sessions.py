@@ -39,6 +39,14 @@ def make_frame(plan: Any, session: SparkSession) -> DataFrame:
     return ClassicDataFrame(datasets.ofRows(session._jsparkSession, plan), session)
 
 
+def find_class(df: DataFrame, name: str) -> Any:
+    """Java's class of this name."""
+    # By its whole name, not part by part: each would be a message.
+    jvm = df.sparkSession._jvm
+    assert jvm is not None
+    return getattr(jvm, name)
+
+
 def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:
     """``df`` in ``session``: the same plan, planned anew when executed, so that it finds what is cached by then."""
     # The analysed plan: names in it are resolved, so the reader's views and settings change nothing.

@@ -83,7 +83,7 @@ def call_step(
 
 def route_rows(rows: Any, routed: Mapping[str, str], output: Output) -> Any:
     """``rows`` of ``output``, if they are rows, with what Spark is told of the way they go."""
-    how = routed.get(f"{output.step}/{output.name}")
+    how = routed.get(output.key)
     if how is None or not isinstance(rows, DataFrame):
         return rows
     # A hint, which joins look for above an alias, too; one partition is one task.

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.outputs.commits import Files
 from airflow_dagsched.spark.outputs.swap import list_draft_files
-from airflow_dagsched.spark.session.observed import NO_GLOB, quote_name, read_metrics
+from airflow_dagsched.spark.session.observed import NO_GLOB, measure_rows, quote_name, read_metrics
 from airflow_dagsched.spark.streams.condensing import condense_windows
 from airflow_dagsched.spark.streams.drafts import NEW
 from airflow_dagsched.spark.streams.output_window import OutputWindow
@@ -114,8 +114,7 @@ class DraftWriter:
 
     def _measure(self, draft: Draft) -> dict[str, Any]:
         """What was not seen while it was written."""
-        found = self._read(draft).agg(*self._list_measures()).first()
-        return found.asDict() if found else {}
+        return measure_rows(self._read(draft), self._list_measures())
 
     def _list_measures(self) -> list[Column]:
         micros = self._micros

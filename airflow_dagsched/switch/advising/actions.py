@@ -31,7 +31,7 @@ from airflow_dagsched.switch.advising.situation import Situation, can_stop, list
 from airflow_dagsched.switch.reasons import Reason
 from airflow_dagsched.switch.records import Aborted, Cause, Current, Drained, Epoch, Fence, Stopped
 from airflow_dagsched.switch.say import tell_reason
-from airflow_dagsched.switch.signs import Ended, Order
+from airflow_dagsched.switch.signs import Order
 from airflow_dagsched.switch.story import EpochStory
 
 Action = Callable[[Situation], tuple[Command, ...]]
@@ -97,14 +97,7 @@ def refuse_abort(look: Situation) -> tuple[Command, ...]:
 
 def give_up(look: Situation) -> tuple[Command, ...]:
     """The new graph fails: the old one has not noticed."""
-    ended = look.find_ended(look.new) if look.new else None
-    if ended is not None and ended.kind == "author":
-        return abort(look, Reason("fails", names=_name_step(ended.step), text=ended.message), "author")
-    return abort(look, _explain_crashes(look.new, ended), "lost")
-
-
-def _name_step(step: str) -> tuple[str, ...]:
-    return (step,) if step else ()
+    return abort(look, *_explain_end(look, look.new)) if look.new else ()
 
 
 def abort_with_old(look: Situation) -> tuple[Command, ...]:
@@ -120,15 +113,11 @@ def stop_crashing(look: Situation) -> tuple[Command, ...]:
 
 def _explain_end(look: Situation, epoch: EpochStory) -> tuple[Reason, Cause]:
     ended = look.find_ended(epoch)
-    if ended is None or ended.kind != "author":
-        return _explain_crashes(epoch, ended), "lost"
-    return Reason("fails", names=_name_step(ended.step), text=ended.message), "author"
-
-
-def _explain_crashes(epoch: EpochStory | None, ended: Ended | None) -> Reason:
+    if ended is not None and ended.kind == "author":
+        return Reason("fails", names=(ended.step,) if ended.step else (), text=ended.message), "author"
     if ended is not None and ended.message:
-        return Reason("comes to nothing", text=ended.message)
-    return Reason("comes to nothing silently", text=epoch.record.x_folder if epoch else "")
+        return Reason("comes to nothing", text=ended.message), "lost"
+    return Reason("comes to nothing silently", text=epoch.record.x_folder), "lost"
 
 
 def time_out(look: Situation) -> tuple[Command, ...]:

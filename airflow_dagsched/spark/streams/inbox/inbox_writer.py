@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from pyspark.sql import Column, DataFrame, DataFrameWriter, Observation, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, Observation, SparkSession
 
 from airflow_dagsched.spark.files.store import Store, join_path
-from airflow_dagsched.spark.session.observed import read_metrics
+from airflow_dagsched.spark.session.observed import measure_rows, read_metrics
 from airflow_dagsched.spark.streams.drafts import NEW
 from airflow_dagsched.spark.streams.inbox.place_rows import (
     EPOCH,
@@ -85,7 +84,7 @@ class InboxWriter:
     def _write_whole(self, df: DataFrame, folder: str, epoch: int, spans: Sequence[Span]) -> Counts | None:
         seen, measures = Observation(), list_extremes(self._event_time)
         self._open(df.observe(seen, *measures), folder).parquet(folder)
-        return count_whole(read_metrics(seen) or _measure(self._read(folder, df), measures), epoch, spans)
+        return count_whole(read_metrics(seen) or measure_rows(self._read(folder, df), measures), epoch, spans)
 
     def _write_divided(self, df: DataFrame, folder: str, route: Route, spans: Sequence[Span]) -> Counts:
         seen, measures = Observation(), list_measures(self._event_time, spans)
@@ -93,7 +92,7 @@ class InboxWriter:
         self._open(name_places(placed, spans), folder).partitionBy(EPOCH).parquet(folder)
         metrics = read_metrics(seen)
         if not metrics:
-            metrics = _measure(place_rows(self._read(folder, df), self._event_time, spans), measures)
+            metrics = measure_rows(place_rows(self._read(folder, df), self._event_time, spans), measures)
         return make_counts(metrics, route, spans)
 
     def _open(self, rows: DataFrame, folder: str) -> DataFrameWriter:
@@ -102,8 +101,3 @@ class InboxWriter:
     def _read(self, folder: str, df: DataFrame) -> DataFrame:
         """Rows as they were written, to measure what was not seen meanwhile."""
         return self._session.read.schema(df.schema).parquet(folder)
-
-
-def _measure(rows: DataFrame, measures: list[Column]) -> dict[str, Any]:
-    found = rows.agg(*measures).first()
-    return found.asDict() if found else {}
