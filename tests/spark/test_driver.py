@@ -160,18 +160,24 @@ def test_a_launcher_that_ended_is_gone_though_not_yet_collected(launcher: subpro
 
 
 def test_only_the_driver_and_a_zip_of_its_folders_are_needed(tmp_path: Path) -> None:
-    """a -> b, and c that cannot be unpickled there; no Airflow, no DAG file; the payload is gone at once."""
+    """a -> b, and c that cannot be unpickled there; no Airflow, no DAG file; the payload is gone at once.
+
+    What Spark writes there has no checksums beside it.
+    """
 
     def a() -> list[bool]:
         import sys
         from pathlib import Path
 
+        from pyspark.sql import SparkSession
+
+        SparkSession.builder.getOrCreate().range(2).write.parquet(rows)
         return ["airflow" in sys.modules, Path(payload).exists()]
 
     def b(a: list[bool]) -> list[bool]:
         return a
 
-    payload = str(tmp_path / "payload")
+    payload, rows = str(tmp_path / "payload"), str(tmp_path / "rows")
     code = submit(
         tmp_path,
         manifest(tmp_path, StepSpec("a", "1"), StepSpec("b", "2", (Output("a"),), ("a",)), StepSpec("c", "3")),
@@ -184,6 +190,8 @@ def test_only_the_driver_and_a_zip_of_its_folders_are_needed(tmp_path: Path) -> 
     assert told[-1] == replace(told[-1], ok=False, failure=None)  # type: ignore[call-arg]
     assert {step: end.state for step, end in ends.items()} == {"a": "success", "b": "success", "c": "failed"}
     assert ends["b"].value == [False, False]
+    assert list(Path(rows).glob("*.parquet"))
+    assert not list(Path(rows).glob(".*.crc"))
     assert "cannot be unpickled" in str(ends["c"].failure)
 
 

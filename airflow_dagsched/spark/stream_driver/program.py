@@ -31,6 +31,7 @@ from airflow_dagsched.spark.driver.fitness import check_version
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.driver.stop import stop_now
 from airflow_dagsched.spark.session.capture_output import capture_output
+from airflow_dagsched.spark.session.local_files import leave_out_checksums
 from airflow_dagsched.spark.session.redaction import redact_builder
 from airflow_dagsched.spark.session.sessions import share_builder
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
@@ -153,6 +154,7 @@ def open_application(epoch: AcceptedEpoch) -> SparkSession:
     main = builder.config("spark.scheduler.mode", "FAIR").getOrCreate()
     check_version(main.version)
     check_streaming(main.version)
+    leave_out_checksums(main)
     share_builder()
     return main
 
