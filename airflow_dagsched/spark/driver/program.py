@@ -32,8 +32,7 @@ from airflow_dagsched.spark.files.event_files import open_event_file
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.session.capture_output import capture_output
 from airflow_dagsched.spark.session.executors import make_counter
-from airflow_dagsched.spark.session.local_files import leave_out_checksums
-from airflow_dagsched.spark.session.redaction import redact_builder
+from airflow_dagsched.spark.session.opening import open_session
 from airflow_dagsched.spark.steps.payload import Payload, read_payload
 from airflow_dagsched.spark.telling.emitter import Emitter, send_in_time
 from airflow_dagsched.spark.telling.progress_watch import ProgressWatch
@@ -61,14 +60,7 @@ class Source:
     """Which run of a warm application this is; None: the application is its own."""
 
 
-def open_own(secrets: Iterable[str]) -> SparkSession:
-    """The session of an application of this process's own."""
-    spark = redact_builder(SparkSession.builder, secrets).getOrCreate()
-    leave_out_checksums(spark)
-    return spark
-
-
-OWN = Source(open_own, stop_spark)
+OWN = Source(open_session, stop_spark)
 
 
 @dataclass

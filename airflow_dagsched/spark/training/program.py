@@ -14,9 +14,10 @@ from pyspark.sql.functions import udf
 
 from airflow_dagsched.spark.driver.stop import Launcher, stop_now, stop_spark
 from airflow_dagsched.spark.session.executors import make_counter
+from airflow_dagsched.spark.session.opening import open_session
 
 LOOK_S = 1.0
-SETTINGS: dict[str, bool | float | int | str | None] = {
+SETTINGS = {
     "spark.scheduler.mode": "FAIR",
     "spark.sql.shuffle.partitions": "2",
     "spark.log.level": "ERROR",
@@ -26,7 +27,7 @@ SETTINGS: dict[str, bool | float | int | str | None] = {
 def train(folder: Path, maker: int) -> None:
     """Do it in ``folder``, and end with the process ``maker``, should that be killed."""
     threading.Thread(target=_end_with, args=(Launcher(maker),), daemon=True).start()
-    spark = SparkSession.builder.config(map=SETTINGS).getOrCreate()
+    spark = open_session(settings=SETTINGS)
     for part in PARTS:
         # What a Spark can't do its drivers don't either.
         with suppress(Exception):

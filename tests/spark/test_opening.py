@@ -1,14 +1,16 @@
-"""What Spark writes into folders of its own machine."""
+"""What a session of ours does not do that others do."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.spark.session.local_files import leave_out_checksums
+from airflow_dagsched.spark.session.opening import leave_out_checksums
 
 pytestmark = pytest.mark.spark
 
@@ -41,3 +43,22 @@ def test_a_checksum_of_what_was_there_goes_with_it(light: SparkSession, tmp_path
     local = hadoop.FileSystem.getLocal(light._jsc.hadoopConfiguration())
     local.create(hadoop.Path(str(tmp_path / "file")), True).close()
     assert list_names(tmp_path) == {"file"}
+
+
+CODE = """
+import sys
+from pyspark.sql import SparkSession
+from airflow_dagsched.spark.session.opening import open_session
+spark = open_session(["hush"], {"spark.ui.enabled": "false", "spark.master": "local[1]"})
+assert spark.range(3).selectExpr("id + 1 as id").agg({"id": "sum"}).first()[0] == 6
+print(*sorted({"numpy", "pandas", "pyspark.testing"} & {*sys.modules}))
+import numpy
+print(spark._jvm.java.lang.String.valueOf(numpy.int64(7)), spark._jvm.java.util.Arrays.toString(numpy.array([1, 2])))
+spark.stop()
+"""
+
+
+def test_numpy_is_looked_for_where_it_is(tmp_path: Path):
+    """An application loads neither it nor pandas of itself; what an author makes with it goes to Java as ever."""
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines() == ["", "7 [1, 2]"]

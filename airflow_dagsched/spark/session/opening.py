@@ -1,0 +1,56 @@
+"""Opens a session without what costs each driver more than it is worth."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from types import MappingProxyType
+from typing import Any
+
+from pyspark.sql import SparkSession, types
+
+from airflow_dagsched.spark.session.redaction import redact_builder
+
+NUMPY_CONVERTERS = ("NumpyScalarConverter", "NumpyArrayConverter")
+"""PySpark's, each asked about every argument of a call to Java."""
+
+
+def open_session(secrets: Iterable[str] = (), settings: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
+    """The session of an application of this process's own, which shows no ``secrets``."""
+    look_for_numpy_late()
+    spark = redact_builder(SparkSession.builder.config(map={**settings}), secrets).getOrCreate()
+    leave_out_checksums(spark)
+    return spark
+
+
+def look_for_numpy_late() -> None:
+    """Have an argument of a call to Java be no number of numpy's as long as numpy is not loaded, once a process.
+
+    To find that out PySpark loads ``pyspark.testing``, and with it pandas: a third of a second.
+    """
+    for name in NUMPY_CONVERTERS:
+        converter: Any = getattr(types, name, None)
+        if converter is not None and not hasattr(converter.can_convert, "__wrapped__"):
+            converter.can_convert = _ask_with_numpy(converter.can_convert)
+
+
+def _ask_with_numpy(original: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    @wraps(original)
+    def can_convert(self: Any, obj: Any) -> bool:
+        return "numpy" in sys.modules and original(self, obj)
+
+    return can_convert
+
+
+def leave_out_checksums(spark: SparkSession) -> None:
+    """Have no ``.crc`` file written beside each file in a folder of this machine.
+
+    Where Hadoop has no native library, as in PySpark's package, it starts a process, ``chmod``, twice for each file and
+    twice more for its checksum. An older checksum goes as its file is written over. Other file systems have none, and
+    executors of other processes go on writing theirs.
+    """
+    hadoop = spark._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]
+    local = spark._jvm.java.net.URI("file:///")  # type: ignore[union-attr]
+    # Hadoop has one of it in a process, so this is what all writers get.
+    hadoop.get(local, spark._jsc.hadoopConfiguration()).setWriteChecksum(False)
