@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from airflow_dagsched.launch.protocol.events import ColumnsRead, MadeAgain
-from airflow_dagsched.spark.session.plan_columns import KeptColumns, find_used_columns, select_columns
+from airflow_dagsched.spark.session.plan_columns import KeptColumns, find_use, select_use, unite_uses
 from tests.spark.odd_frames import frames, make_frame, make_storable, number_columns
 from tests.spark.readers import Op, collect, read, readers
 from tests.spark.running import Flow, Ran, run
@@ -195,10 +195,11 @@ MARK = "odd__0"
 def test_plans_over_what_is_kept_say_the_same(spark: SparkSession, drawn: Any, chains: list[Any]) -> None:
     """The types and names of each reader's columns, too, and its rows over the columns that all use."""
     marked = make_frame(spark, drawn).alias(MARK)
-    found = [(df, find_used_columns(df, marked, MARK)) for df in (read(marked, words) for words in chains)]
+    found = [(df, find_use(df, marked, MARK)) for df in (read(marked, words) for words in chains)]
     known = [(df, each) for df, each in found if each is not None]
-    together = frozenset[int]().union(*(each for _, each in known))
-    kept = KeptColumns(select_columns(marked, together).persist(), together)
+    together = unite_uses(each for _, each in known)
+    assert together is not None
+    kept = KeptColumns(select_use(marked, together).persist(), together)
     for df, _ in known:
         over = kept.read(df, MARK)
         assert over.schema == df.schema

@@ -74,6 +74,43 @@ def test_all_columns_are_kept_where_the_author_says_so(spark: SparkSession, tmp_
     assert (kept_columns(ran), wide.seen.value) == (None, 20)
 
 
+def test_rows_that_no_reader_takes_are_not_kept(spark: SparkSession, tmp_path: Path, wide: Wide) -> None:
+    """wide -> one, two: both ask for c1 > 9; the rows of the step are counted all the same."""
+
+    def one(wide):
+        return wide.where("c1 > 9 and c2 < 30").groupBy("c1").count()
+
+    def two(wide):
+        return wide.where("c1 > 9").select("c2")
+
+    wide.flow.step(one, store=("",))
+    wide.flow.step(two, store=("",))
+    ran = run(spark, tmp_path, wide.flow)
+    assert ran.ok
+    assert ran.done["wide"].rows == 20
+    assert (ran.done["wide"].metrics["kept_rows"], kept_columns(ran)) == (10, 2)
+    assert ran.lines("wide") == [
+        "kept 2 of 10 columns, those that are read: 0.20 of the bytes",
+        "kept 10 of 20 rows, those that all its readers take",
+    ]
+    assert rows(spark, ran, "one") == [(at, 1) for at in range(10, 15)]
+    assert rows(spark, ran, "two") == [(2 * at,) for at in range(10, 20)]
+
+
+def test_who_asks_for_other_rows_has_all_kept(spark: SparkSession, tmp_path: Path, wide: Wide) -> None:
+    def one(wide):
+        return wide.where("c1 > 9").select("c2")
+
+    def two(wide):
+        return wide.where("c1 > 8").select("c2")
+
+    wide.flow.step(one, store=("",))
+    wide.flow.step(two, store=("",))
+    ran = run(spark, tmp_path, wide.flow)
+    assert "kept_rows" in ran.done["wide"].metrics, "c1 is not null in both"
+    assert rows(spark, ran, "two") == [(2 * at,) for at in range(9, 20)]
+
+
 @pytest.mark.parametrize("how", ["count", "rdd", "pandas", "statement", "persist"])
 def test_a_reader_that_acts_has_all_kept(spark: SparkSession, tmp_path: Path, wide: Wide, how: str) -> None:
     """Its plan is not ours to change: the rows are made once, whoever comes first."""

@@ -11,15 +11,24 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from airflow_dagsched.spark.session.plan_columns import KeptColumns, find_used_columns, select_columns
+from airflow_dagsched.spark.session.plan_columns import KeptColumns, Use, find_use, select_use, unite_uses
 from tests.spark.readers import collect, make_rows, read, readers
 
 MARK = "wide__0"
+SHARED = ("true", "even", "few > 1", "text in ('1', '2')", "maybe is null or not even", "price < 5 and word = 'x'")
+"""What all readers may ask of a row."""
 
 
 def used(df: DataFrame, marked: DataFrame) -> set[str] | None:
-    found = find_used_columns(df, marked, MARK)
-    return None if found is None else {marked.columns[at] for at in found}
+    found = find_use(df, marked, MARK)
+    return None if found is None else {marked.columns[at] for at in found.columns}
+
+
+def conditions(df: DataFrame, marked: DataFrame) -> set[str]:
+    """What all rows fulfil that ``df`` looks at; columns are ``input[position, type, nullable]``."""
+    found = find_use(df, marked, MARK)
+    assert found is not None
+    return {str(each) for each in found.conditions or ()}
 
 
 @pytest.fixture
@@ -66,30 +75,62 @@ def test_columns_of_one_name_are_told_apart(spark: SparkSession) -> None:
     one = spark.range(4).selectExpr("id", "id + 1 as x")
     marked = one.join(one.withColumnRenamed("x", "y"), "id").select("x", "id", "y", sf.col("y").alias("x")).alias(MARK)
     taken = marked.toDF("a", "b", "c", "d").select("d")
-    found = find_used_columns(taken, marked, MARK)
-    assert found == {3}
+    found = find_use(taken, marked, MARK)
+    assert found is not None
+    assert found.columns == {3}
     assert collect(over_kept(taken, marked, found)) == collect(taken)
 
 
-def over_kept(df: DataFrame, marked: DataFrame, positions: Any) -> DataFrame:
-    """``df`` over the columns at these positions, persisted; Spark finds them by their plan afterwards."""
-    kept = select_columns(marked, positions).persist()
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("select id from wide where even", {"input[11, boolean, true]"}),
+        ("select id from wide where few > 2 and text = 'x'", {
+            "(input[1, int, true] > 2)", "(input[3, string, true] = x)", "isnotnull(input[1, int, true])",
+            "isnotnull(input[3, string, true])",
+        }),
+        # Of the second only the rows that the first lets through are asked: it may fail of others.
+        ("select id from wide where few <> 0 and 1 / few < 2", {
+            "NOT (input[1, int, true] = 0)", "isnotnull(input[1, int, true])"
+        }),
+        # Each of the two takes other rows.
+        ("select a.id from wide a, wide b where a.few < b.few", {"isnotnull(input[1, int, true])"}),
+        ("select id from wide where few = 1 union all select id from wide where few = 2", {
+            "isnotnull(input[1, int, true])"
+        }),
+        # A row's number is another one, if others were let out before.
+        ("select id from (select *, monotonically_increasing_id() n from wide) where few = 1", set()),
+        ("select id from (select * from wide limit 3) where few = 1", set()),
+        ("select count(*) from wide", set()),
+    ],
+)  # fmt: skip
+def test_what_is_asked_of_all_rows(spark: SparkSession, wide: DataFrame, text: str, asked: set[str]) -> None:
+    wide.createOrReplaceTempView("wide")
+    assert conditions(spark.sql(text), wide) == asked
+
+
+def over_kept(df: DataFrame, marked: DataFrame, use: Use) -> DataFrame:
+    """``df`` over what is used, persisted; Spark finds it by its plan afterwards."""
+    kept = select_use(marked, use).persist()
     try:
-        return KeptColumns(kept, positions).read(df, MARK)
+        return KeptColumns(kept, use).read(df, MARK)
     finally:
         # What was found is in the plan.
         kept.unpersist()
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(readers, min_size=1, max_size=3), st.integers(0, 99))
-def test_readers_say_the_same_over_what_they_use(spark: SparkSession, drawn: list[Any], seed: int) -> None:
-    """Random readers of random rows, in SQL, DataFrames, Python and pandas."""
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(readers, min_size=1, max_size=3), st.integers(0, 99), st.sampled_from(SHARED))
+def test_readers_say_the_same_over_what_they_take(
+    spark: SparkSession, drawn: list[Any], seed: int, shared: str
+) -> None:
+    """Random readers of random rows, in SQL, DataFrames, Python and pandas; all of them may ask the same first."""
     marked = make_rows(spark, 12, seed).alias(MARK)
-    frames = [read(marked, reader) for reader in drawn]
-    found = [find_used_columns(df, marked, MARK) for df in frames]
+    frames = [read(marked.where(shared), reader) for reader in drawn]
+    found = [find_use(df, marked, MARK) for df in frames]
     known = [(df, each) for df, each in zip(frames, found, strict=True) if each is not None]
-    together = frozenset[int]().union(*(each for _, each in known))
+    together = unite_uses(each for _, each in known)
+    assert together is not None
     for df, _ in known:
         got = over_kept(df, marked, together)
         assert got.schema == df.schema

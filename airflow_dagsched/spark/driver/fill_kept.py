@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from pyspark.sql import DataFrame
 
@@ -11,13 +12,17 @@ from airflow_dagsched.spark.driver.blame import blame_step, describe_end
 from airflow_dagsched.spark.driver.fused import find_executed, order_steps, widen_session
 from airflow_dagsched.spark.driver.materialise import Part, compare_columns, estimate_width
 from airflow_dagsched.spark.session.current import CURRENT, work_for
+from airflow_dagsched.spark.session.observed import Counted
 from airflow_dagsched.spark.session.plan_columns import measure_kept
 from airflow_dagsched.spark.session.sessions import enter_session
 from airflow_dagsched.spark.steps.deferred import Deferred, RowsFailed
 
 
-def fill_kept(app: Application, deferred: Deferred, rows: DataFrame) -> None:
-    """Execute ``rows`` of the dataset, and keep them: the turn of its step is complete then. Raises ``RowsFailed``."""
+def fill_kept(app: Application, deferred: Deferred, rows: DataFrame, counted: Counted | None) -> None:
+    """Execute ``rows`` of the dataset, and keep them: the turn of its step is complete then. Raises ``RowsFailed``.
+
+    :param counted: all rows of the dataset, where ``rows`` are some of them.
+    """
     began, output, session = time.monotonic(), deferred.output, rows.sparkSession
     fused = order_steps(app, find_executed(app, rows, session))
     widen_session(app, session, output.step, fused)
@@ -28,7 +33,7 @@ def fill_kept(app: Application, deferred: Deferred, rows: DataFrame) -> None:
     app.shelf.keep_beside(output, rows)
     try:
         # Fills the cache: every partition is computed to be counted.
-        count = rows.count()
+        kept = rows.count()
     except Exception as error:
         app.stored.raise_if_asked(error)
         guilty, failure = describe_end(app, output.step, error)
@@ -37,8 +42,23 @@ def fill_kept(app: Application, deferred: Deferred, rows: DataFrame) -> None:
         raise deferred.failed from error
     call = app.calls.find(output.step)
     assert call is not None, f"{output} is nobody's"
-    part = Part("keep", count, None, estimate_width(rows), compare_columns(deferred.rows, rows), measure_kept(rows))
-    if part.left_out is not None:
-        with work_for(output.step, session):
-            print(f"{f'{output.name}: ' if output.name else ''}kept {part.left_out.describe()}")
+    part = _make_part(deferred, rows, kept, counted)
+    with work_for(output.step, session):
+        for line in _describe_part(part):
+            print(f"{f'{output.name}: ' if output.name else ''}kept {line}")
     call.turn.add_kept(output.name, part, time.monotonic() - began, fused)
+
+
+def _make_part(deferred: Deferred, rows: DataFrame, kept: int, counted: Counted | None) -> Part:
+    left_out, size = compare_columns(deferred.rows, rows), measure_kept(rows)
+    if counted is None:
+        return Part("keep", kept, None, estimate_width(rows), left_out, size)
+    return Part("keep", counted.read(), None, estimate_width(rows), left_out, size, kept)
+
+
+def _describe_part(part: Part) -> Iterator[str]:
+    """What is left out, for the step's log."""
+    if part.left_out is not None:
+        yield part.left_out.describe()
+    if part.kept_rows is not None and part.kept_rows != part.rows:
+        yield f"{part.kept_rows} of {'its' if part.rows is None else part.rows} rows, those that all its readers take"

@@ -1,11 +1,11 @@
-"""Keeps what several jobs read, with the columns they use, and has the plans about to be executed read that.
+"""Keeps what several jobs read, the columns and rows they take, and has the plans about to be executed read that.
 
 ::
 
     frames of a turn ── marked datasets in them, the outer ones first ── kept ── frames over what is kept
                         (with several readers, or more than once here)
 
-What a frame uses of a dataset is looked at anew before it reads what is kept: one that uses more has it kept whole.
+What a frame takes of a dataset is looked at anew before it reads what is kept: one that takes more has it kept whole.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.fill_kept import fill_kept
-from airflow_dagsched.spark.driver.used_columns import find_columns_of, find_readers_columns, unite_columns
+from airflow_dagsched.spark.driver.used_columns import find_readers_use, find_use_of
 from airflow_dagsched.spark.session.current import work_for
-from airflow_dagsched.spark.session.plan_columns import KeptColumns, select_columns
+from airflow_dagsched.spark.session.observed import count_all
+from airflow_dagsched.spark.session.plan_columns import KeptColumns, Use, select_use, unite_uses
 from airflow_dagsched.spark.session.plan_markers import count_marks
 from airflow_dagsched.spark.steps.deferred import Deferred
 from airflow_dagsched.spark.steps.planned import Planned
@@ -68,16 +69,16 @@ def _keep_lazy(
 ) -> tuple[Planned, ...]:
     """Keep a lazy dataset that is read more than once, in this turn alone. The first job that reads it fills it."""
     handed = app.shelf.get_handed(output)
-    columns = unite_columns(find_columns_of(app, output, each) for each in planned)
-    if handed.bare_scan or columns is None or len(columns) == len(handed.content.columns):
+    use = unite_uses(find_use_of(app, output, each) for each in planned)
+    if handed.bare_scan or use is None or _is_all(use, handed.content):
         keep_lazy_whole(app, output)
         return planned
-    rows = select_columns(handed.content, columns)
+    rows = select_use(handed.content, use)
     # Its own alias is no dataset below it.
     (kept,) = keep_inputs(app, session, (Planned(output, rows, "keep", False),))
     app.note_execution(kept.df)
     app.shelf.keep_beside(output, kept.df)
-    there = KeptColumns(kept.df, columns)
+    there = KeptColumns(kept.df, use)
     return tuple(replace(each, df=there.read(each.df, handed.mark)) for each in planned)
 
 
@@ -89,15 +90,19 @@ def keep_lazy_whole(app: Application, output: Output) -> None:
     app.shelf.keep_lazy(output)
 
 
+def _is_all(use: Use, df: DataFrame) -> bool:
+    return len(use.columns) == len(df.columns) and not use.conditions
+
+
 def _keep_for_readers(app: Application, deferred: Deferred) -> None:
-    """Keep what the readers use of the dataset, unless something is kept."""
-    columns = None
+    """Keep what the readers take of the dataset, unless something is kept."""
+    use = None
     # Before the lock: readers that are waited for may want it, but say first that they need not be waited for.
     if deferred.kept is None and not deferred.acted_on:
-        columns = find_readers_columns(app, deferred.output)
+        use = find_readers_use(app, deferred.output)
     with deferred.guard:
         if deferred.kept is None:
-            _keep_columns(app, deferred, None if deferred.acted_on else columns)
+            _keep_use(app, deferred, None if deferred.acted_on else use)
 
 
 def keep_whole(app: Application, deferred: Deferred) -> None:
@@ -110,7 +115,7 @@ def keep_whole(app: Application, deferred: Deferred) -> None:
         keep_whole(app, inner)
     with deferred.guard:
         if deferred.kept is None:
-            _keep_columns(app, deferred, None)
+            _keep_use(app, deferred, None)
         elif not deferred.in_any_plan:
             _tell(deferred, "a reader asks for more than was kept: all of it is kept now")
             app.note_execution(deferred.rows)
@@ -125,17 +130,17 @@ def find_deferred(app: Application, frames: Iterable[DataFrame], session: SparkS
     return tuple(found)
 
 
-def _keep_columns(app: Application, deferred: Deferred, columns: frozenset[int] | None) -> None:
-    """Execute it, and keep these columns of it; None: all."""
+def _keep_use(app: Application, deferred: Deferred, use: Use | None) -> None:
+    """Execute it, and keep so much of it; None: all."""
     if deferred.failed is not None:
         raise deferred.failed
-    width, session = len(deferred.rows.columns), deferred.rows.sparkSession
-    everything = columns is None or len(columns) == width
-    rows = deferred.rows if columns is None or everything else select_columns(deferred.rows, columns)
+    session, everything = deferred.rows.sparkSession, use is None or _is_all(use, deferred.rows)
+    counted = count_all(deferred.rows) if use is not None and use.conditions else None
+    whole = deferred.rows if counted is None else counted.df
+    rows = whole if use is None or everything else select_use(whole, use)
     (each,) = keep_inputs(app, session, (Planned(deferred.output, rows, "keep", False),))
-    fill_kept(app, deferred, each.df)
-    positions = frozenset(range(width)) if columns is None else columns
-    deferred.kept = KeptColumns(each.df, positions)
+    fill_kept(app, deferred, each.df, counted)
+    deferred.kept = KeptColumns(each.df, use or Use(frozenset(range(len(deferred.rows.columns)))))
     # Over other datasets' columns it is another plan than the one that readers have.
     deferred.in_any_plan = everything and each.df is rows
 
@@ -145,8 +150,8 @@ def _read_kept(app: Application, deferred: Deferred, each: Planned) -> Planned:
     kept = deferred.kept
     if not each.is_executed or deferred.in_any_plan or kept is None:
         return each
-    used = find_columns_of(app, deferred.output, each)
-    if used is not None and used <= kept.positions:
+    use = find_use_of(app, deferred.output, each)
+    if use is not None and kept.serves(use):
         return replace(each, df=kept.read(each.df, deferred.mark))
     keep_whole(app, deferred)
     return each

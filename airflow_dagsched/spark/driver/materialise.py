@@ -11,7 +11,7 @@ from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.launch.protocol.events import LeftOut
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.outputs.commits import Committed, Narrowing
-from airflow_dagsched.spark.session.observed import observe_rows, read_metrics
+from airflow_dagsched.spark.session.observed import count_all
 from airflow_dagsched.spark.session.plan_columns import measure_kept, select_columns
 from airflow_dagsched.spark.session.plan_markers import is_bare_scan
 from airflow_dagsched.spark.steps.lineage import Mode
@@ -35,12 +35,15 @@ class Part:
     """None: it has all its columns."""
     kept_bytes: int | None = None
     """Of what is kept for its readers, as measured."""
+    kept_rows: int | None = None
+    """Those that its readers take; None: all."""
 
     def list_metrics(self) -> dict[str, float]:
         """What is said of it in numbers, beside its rows."""
         out = self.left_out
         columns = {} if out is None else {"columns": out.columns, "kept_columns": out.kept}
-        return {**columns, **({} if self.kept_bytes is None else {"kept_bytes": self.kept_bytes})}
+        kept = {"kept_rows": self.kept_rows, "kept_bytes": self.kept_bytes}
+        return {**columns, **{name: number for name, number in kept.items() if number is not None}}
 
 
 def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> tuple[Planned, ...]:
@@ -126,8 +129,7 @@ def estimate_width(df: DataFrame) -> int:
 
 def run_all(df: DataFrame) -> int | None:
     """Execute ``df`` completely, to nowhere, and count its rows on the way."""
-    observed, counting = observe_rows(df)
+    counted = count_all(df)
     # Spark's sink for nothing. ``count`` would not do: the optimizer leaves out columns that nobody counts.
-    observed.write.format("noop").mode("overwrite").save()
-    rows = read_metrics(counting).get("rows")
-    return None if rows is None else int(rows)
+    counted.df.write.format("noop").mode("overwrite").save()
+    return counted.read()

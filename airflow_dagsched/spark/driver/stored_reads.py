@@ -18,9 +18,10 @@ from pyspark.sql import DataFrame
 
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.failures import read_text
-from airflow_dagsched.spark.driver.read_plans import Columns, ReadPlans
+from airflow_dagsched.spark.driver.read_plans import ReadPlans
 from airflow_dagsched.spark.outputs.commits import NOT_STORED, Committed
 from airflow_dagsched.spark.outputs.schemas import read_schema, read_whole
+from airflow_dagsched.spark.session.plan_columns import Columns
 from airflow_dagsched.spark.session.plan_markers import count_marks, make_mark
 from airflow_dagsched.spark.steps.step_results import Handed
 
@@ -71,7 +72,8 @@ class StoredReads:
     def note_plan(self, df: DataFrame, plans: ReadPlans) -> None:
         """``df`` is about to be executed, or kept when it is. Raises ``MoreColumns``."""
         for read in self._find_reads(df):
-            self._note_use(read, plans.find_columns(df, read.handed))
+            use = plans.find_use(df, read.handed)
+            self._note_use(read, None if use is None else use.columns)
 
     def note_action(self, reader: str, df: DataFrame | None) -> None:
         """The author of ``reader`` is about to execute ``df`` (None: it is not known what). Raises ``MoreColumns``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -42,6 +43,24 @@ def read_metrics(observation: Observation) -> dict[str, Any]:
         time.sleep(0.005)
     metrics = dict(observation.get)
     return {**metrics, PARTITIONS: json.loads(metrics[PARTITIONS])} if PARTITIONS in metrics else metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Rows that are counted as others are made of them."""
+
+    df: DataFrame
+    observation: Observation
+
+    def read(self) -> int | None:
+        """How many there were, once the action has returned; None if Spark does not say."""
+        rows = read_metrics(self.observation).get("rows")
+        return None if rows is None else int(rows)
+
+
+def count_all(df: DataFrame) -> Counted:
+    """``df``, all of whose rows are made and counted: what is asked of them above is not asked below."""
+    return Counted(*observe_rows(df))
 
 
 def measure_rows(rows: DataFrame, measures: Iterable[Column]) -> dict[str, Any]:

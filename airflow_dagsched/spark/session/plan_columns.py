@@ -1,4 +1,4 @@
-"""Which columns of a marked dataset a plan uses, and the plan over a kept dataset that has no others.
+"""Which columns of a marked dataset a plan uses, of which rows, and the plan over a kept dataset that has no others.
 
 A plan's answer is the same whatever is in a column that its optimised form names nowhere. So that is looked at, over a
 leaf in the dataset's place. Then the columns that are kept go there, and a constant in the place of each other one::
@@ -14,6 +14,9 @@ leaf in the dataset's place. Then the columns that are kept go there, and a cons
 The constant is a value that the column might have had: null only where it may be null. Else the optimizer, which has
 left out tests for null by then, and the plan that is executed would not agree.
 
+Where all plans ask the same of each row before they look at anything else of it, only such rows are kept; each plan
+asks it again.
+
 A plan is read only as far as each of its nodes is known to name all that it takes; of another none is known.
 
 Each word with Java is a message there and back, and each object that comes back a third: nothing here goes over all
@@ -24,11 +27,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.sessions import find_class, make_frame
+from airflow_dagsched.spark.session.plan_conditions import Conditions, filter_rows, read_conditions, share_conditions
+from airflow_dagsched.spark.session.sessions import find_class, make_frame, make_scala_map
 
 NAMING = frozenset({
     "Aggregate", "ArrowEvalPython", "BatchEvalPython", "CollectMetrics", "Expand", "Filter", "Generate", "GlobalLimit",
@@ -41,6 +46,30 @@ TAKING_ALL = frozenset({
     "MapInPandas", "Union", "CTERelationDef", "WithCTE",
 })  # fmt: skip
 """Nodes that take all there is below, by its position."""
+
+
+Columns = frozenset[int]
+"""Positions in a dataset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a plan, or several, take of a marked dataset."""
+
+    columns: Columns = frozenset()
+    conditions: Conditions | None = None
+    """That all rows fulfil which are taken; None: no row is looked at."""
+
+    def unite(self, other: Use) -> Use:
+        """What both take."""
+        return Use(self.columns | other.columns, share_conditions((self.conditions, other.conditions)))
+
+
+def unite_uses(found: Iterable[Use | None]) -> Use | None:
+    """All of them; None: all there is."""
+    each = [*found]
+    known = [use for use in each if use is not None]
+    return reduce(Use.unite, known, Use()) if len(known) == len(each) else None
 
 
 def iterate_items(sequence: Any) -> Iterator[Any]:
@@ -56,12 +85,12 @@ def find_marked(plan: Any, mark: str) -> list[Any]:
     return [node for each in below for node in find_marked(each, mark)]
 
 
-def find_used_columns(df: DataFrame, marked: DataFrame, mark: str) -> frozenset[int] | None:
-    """Positions of the columns of ``marked``, the dataset of this mark, that ``df`` uses; None if it can't be told."""
+def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
+    """What ``df`` takes of ``marked``, the dataset of this mark; None if it can't be told."""
     plan = df._jdf.queryExecution().analyzed()
     nodes = find_marked(plan, mark)
     if not nodes:
-        return frozenset()
+        return Use()
     if not all(_is_whole(node, marked) for node in nodes):
         return None
     leaf = _make_leaf(marked)
@@ -73,8 +102,16 @@ def find_used_columns(df: DataFrame, marked: DataFrame, mark: str) -> frozenset[
         return None
     used = [column.exprId() for column in iterate_items(_unite(named, attributes.apply(optimised.output())).toSeq())]
     # Those that are there now: who puts a subquery in twice gives the columns of the second other ids.
-    columns = [_index_columns(df, each.output()) for each in _find_leaves(optimised, leaf.rdd().id())]
-    return frozenset(at for each in columns for column in used if (at := each.indexOf(column)) >= 0)
+    leaves = _find_leaves(optimised, leaf.rdd().id())
+    columns = [_index_columns(df, each.output()) for each, _ in leaves]
+    positions = frozenset(at for each in columns for column in used if (at := each.indexOf(column)) >= 0)
+    return Use(positions, share_conditions(read_conditions(df, each, filters) for each, filters in leaves))
+
+
+def select_use(df: DataFrame, use: Use) -> DataFrame:
+    """What is used of ``df``."""
+    rows = filter_rows(df, use.conditions) if use.conditions else df
+    return rows if len(use.columns) == len(df.columns) else select_columns(rows, use.columns)
 
 
 def select_columns(df: DataFrame, positions: Iterable[int]) -> DataFrame:
@@ -89,17 +126,18 @@ class KeptColumns:
     """What is kept of a marked dataset."""
 
     df: DataFrame
-    """Persisted; it has the columns at ``positions``, no others."""
-    positions: frozenset[int]
-    """Of its columns in the dataset."""
+    """Persisted; it has what ``use`` takes, and nothing else."""
+    use: Use
     _instead: dict[Any, Any] = field(default_factory=dict)
     """Node that is the dataset -> what stands there for it: mostly one for all readers."""
 
-    def read(self, df: DataFrame, mark: str) -> DataFrame:
-        """``df`` over what is kept of the dataset of this mark.
+    def serves(self, use: Use) -> bool:
+        """Whether all that is taken is kept."""
+        asked, kept = use.conditions, self.use.conditions or ()
+        return use.columns <= self.use.columns and (asked is None or all(each in asked for each in kept))
 
-        The caller knows by ``find_used_columns`` that no other columns are used.
-        """
+    def read(self, df: DataFrame, mark: str) -> DataFrame:
+        """``df`` over what is kept of the dataset of this mark; the caller knows that it ``serves``."""
         plan = df._jdf.queryExecution().analyzed()
         nodes = find_marked(plan, mark)
         if not nodes:
@@ -112,10 +150,10 @@ class KeptColumns:
     def _stand_in(self, output: Any) -> Any:
         """The columns ``output``: those that are kept, and a constant for each other one."""
         columns = dict(enumerate(iterate_items(output)))
-        there = _make_sequence(self.df, [columns[at] for at in sorted(self.positions)])
+        there = _make_sequence(self.df, [columns[at] for at in sorted(self.use.columns)])
         relation = _find_relation(self.df).withOutput(there)
-        filled = _fill_columns(self.df, [column for at, column in columns.items() if at not in self.positions])
-        named = [column if at in self.positions else next(filled) for at, column in columns.items()]
+        filled = _fill_columns(self.df, [column for at, column in columns.items() if at not in self.use.columns])
+        named = [column if at in self.use.columns else next(filled) for at, column in columns.items()]
         return _project(self.df, named, relation)
 
 
@@ -182,8 +220,7 @@ def _replace_nodes(df: DataFrame, plan: Any, over: dict[Any, Any]) -> Any:
     table = find_class(df, "java.util.HashMap")()
     for node, instead in over.items():
         table.put(node, instead)
-    # Scala's map is a function of its keys, and so a rule that is none of Python's.
-    return plan.transformDownWithSubqueries(find_class(df, "org.apache.spark.api.python.PythonUtils").toScalaMap(table))
+    return plan.transformDownWithSubqueries(make_scala_map(df, table))
 
 
 def _make_sequence(df: DataFrame, items: list[Any]) -> Any:
@@ -216,12 +253,16 @@ def _unite(first: Any, *others: Any) -> Any:
     return first
 
 
-def _find_leaves(plan: Any, rdd: int) -> list[Any]:
-    """The leaves over the RDD of this number."""
-    if plan.nodeName() == "LogicalRDD":
-        return [plan] if plan.rdd().id() == rdd else []
-    below = (*iterate_items(plan.children()), *iterate_items(plan.subqueries()))
-    return [leaf for each in below for leaf in _find_leaves(each, rdd)]
+def _find_leaves(plan: Any, rdd: int, filters: tuple[Any, ...] = ()) -> list[tuple[Any, tuple[Any, ...]]]:
+    """The leaves over the RDD of this number, each with what is asked of its rows before anything else is done."""
+    name = plan.nodeName()
+    if name == "LogicalRDD":
+        return [(plan, filters)] if plan.rdd().id() == rdd else []
+    # What is drawn by lot for each row would be drawn for others, if rows were let out before.
+    passed = filters if name in ("Filter", "Project") and plan.deterministic() else ()
+    below = (*passed, plan.condition()) if name == "Filter" else passed
+    leaves = [leaf for each in iterate_items(plan.children()) for leaf in _find_leaves(each, rdd, below)]
+    return leaves + [leaf for each in iterate_items(plan.subqueries()) for leaf in _find_leaves(each, rdd)]
 
 
 def _find_object(df: DataFrame, name: str) -> Any:

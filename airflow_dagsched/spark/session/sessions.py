@@ -47,6 +47,11 @@ def find_class(df: DataFrame, name: str) -> Any:
     return getattr(jvm, name)
 
 
+def make_scala_map(df: DataFrame, table: Any) -> Any:
+    """Scala's map of Java's: a function of its keys, and so a rule for trees that is none of Python's."""
+    return find_class(df, "org.apache.spark.api.python.PythonUtils").toScalaMap(table)
+
+
 def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:
     """``df`` in ``session``: the same plan, planned anew when executed, so that it finds what is cached by then."""
     # The analysed plan: names in it are resolved, so the reader's views and settings change nothing.

@@ -1,0 +1,86 @@
+"""The conditions that a plan puts on all rows of a dataset that it looks at, in a form that plans can be compared by.
+
+::
+
+    Project [b]                     of the leaf     over positions
+    +- Filter a > 1 AND f(b) = 2    a > 1           input[0] > 1
+       +- LogicalRDD [a, b]
+
+Only such as cannot fail are read: one that a plan asks of few rows, as another has let the rest out before, would make
+it fail where it is asked of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from airflow_dagsched.spark.session.sessions import find_class, make_frame, make_scala_map
+
+Conditions = Mapping[Any, Any]
+"""Java's expression, as equal ones are equal -> the same as its author wrote it. Columns are positions in both."""
+
+TOTAL = frozenset({
+    "And", "BoundReference", "Contains", "EndsWith", "EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual",
+    "In", "InSet", "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual", "Literal", "Not", "Or", "StartsWith",
+})  # fmt: skip
+"""Expressions that have a value for whatever values they are given, the same each time."""
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
+
+
+def read_conditions(df: DataFrame, leaf: Any, filters: Iterable[Any]) -> Conditions:
+    """Those of ``filters``, which stand above ``leaf``, that ask for columns of it alone and cannot fail."""
+    columns = find_class(df, f"{_EXPRESSIONS}.package$AttributeSeq")(leaf.output())
+    bind = find_class(df, f"{_EXPRESSIONS}.BindReferences").bindReference
+    parts = (part for condition in filters for part in _split(condition))
+    bound = (bind(part, columns, True) for part in parts)
+    return {each.canonicalized(): each for each in bound if _is_total(each)}
+
+
+def share_conditions(found: Iterable[Conditions | None]) -> Conditions | None:
+    """Those that are in all; None asks for nothing of no rows, and changes nothing."""
+    known = [each for each in found if each is not None]
+    return {key: each for key, each in known[0].items() if all(key in other for other in known)} if known else None
+
+
+def filter_rows(df: DataFrame, conditions: Conditions) -> DataFrame:
+    """The rows of ``df`` that fulfil all of ``conditions``, which are over its columns."""
+    plan = df._jdf.queryExecution().analyzed()
+    both = find_class(df, f"{_EXPRESSIONS}.And")
+    kept = find_class(df, "org.apache.spark.sql.catalyst.plans.logical.Filter")
+    unbound = [_name_columns(df, each, plan.output()) for each in conditions.values()]
+    return make_frame(kept(reduce(both, unbound), plan), df.sparkSession)
+
+
+def _name_columns(df: DataFrame, condition: Any, output: Any) -> Any:
+    table = find_class(df, "java.util.HashMap")()
+    for leaf in _list_references(condition):
+        table.put(leaf, output.apply(leaf.ordinal()))
+    return condition.transform(make_scala_map(df, table))
+
+
+def _list_references(condition: Any) -> Iterator[Any]:
+    leaves = condition.collectLeaves()
+    return (leaf for leaf in map(leaves.apply, range(leaves.size())) if _get_kind(leaf) == "BoundReference")
+
+
+def _split(condition: Any) -> Iterator[Any]:
+    if _get_kind(condition) != "And":
+        yield condition
+        return
+    yield from _split(condition.left())
+    yield from _split(condition.right())
+
+
+def _is_total(condition: Any) -> bool:
+    if _get_kind(condition) not in TOTAL:
+        return False
+    below = condition.children()
+    return all(_is_total(below.apply(at)) for at in range(below.size()))
+
+
+def _get_kind(expression: Any) -> str:
+    return str(expression.getClass().getSimpleName())
