@@ -25,14 +25,13 @@ columns of a dataset more than once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.plan_conditions import Conditions, filter_rows, read_conditions, share_conditions
 from airflow_dagsched.spark.session.sessions import find_class, make_frame, make_scala_map
 
 NAMING = frozenset({
@@ -50,6 +49,8 @@ TAKING_ALL = frozenset({
 
 Columns = frozenset[int]
 """Positions in a dataset."""
+Conditions = Mapping[Any, Any]
+"""Java's expression, as equal ones are equal -> the same as its author wrote it. Columns are positions in both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,12 @@ class Use:
     def unite(self, other: Use) -> Use:
         """What both take."""
         return Use(self.columns | other.columns, share_conditions((self.conditions, other.conditions)))
+
+
+def share_conditions(found: Iterable[Conditions | None]) -> Conditions | None:
+    """Those that are in all; None, where no row is looked at, changes nothing."""
+    known = [each for each in found if each is not None]
+    return {key: each for key, each in known[0].items() if all(key in other for other in known)} if known else None
 
 
 def unite_uses(found: Iterable[Use | None]) -> Use | None:
@@ -105,13 +112,27 @@ def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
     leaves = _find_leaves(optimised, leaf.rdd().id())
     columns = [_index_columns(df, each.output()) for each, _ in leaves]
     positions = frozenset(at for each in columns for column in used if (at := each.indexOf(column)) >= 0)
-    return Use(positions, share_conditions(read_conditions(df, each, filters) for each, filters in leaves))
+    return Use(positions, share_conditions(_read_conditions(df, each, filters) for each, filters in leaves))
+
+
+def _read_conditions(df: DataFrame, leaf: Any, filters: tuple[Any, ...]) -> Conditions:
+    if not filters:
+        return {}
+    from airflow_dagsched.spark.session.plan_conditions import read_conditions
+
+    return read_conditions(df, leaf, filters)
 
 
 def select_use(df: DataFrame, use: Use) -> DataFrame:
     """What is used of ``df``."""
-    rows = filter_rows(df, use.conditions) if use.conditions else df
+    rows = _filter_rows(df, use.conditions) if use.conditions else df
     return rows if len(use.columns) == len(df.columns) else select_columns(rows, use.columns)
+
+
+def _filter_rows(df: DataFrame, conditions: Conditions) -> DataFrame:
+    from airflow_dagsched.spark.session.plan_conditions import filter_rows
+
+    return filter_rows(df, conditions)
 
 
 def select_columns(df: DataFrame, positions: Iterable[int]) -> DataFrame:

@@ -12,16 +12,14 @@ it fail where it is asked of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
 
+from airflow_dagsched.spark.session.plan_columns import Conditions
 from airflow_dagsched.spark.session.sessions import find_class, make_frame, make_scala_map
-
-Conditions = Mapping[Any, Any]
-"""Java's expression, as equal ones are equal -> the same as its author wrote it. Columns are positions in both."""
 
 TOTAL = frozenset({
     "And", "BoundReference", "Contains", "EndsWith", "EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual",
@@ -38,12 +36,6 @@ def read_conditions(df: DataFrame, leaf: Any, filters: Iterable[Any]) -> Conditi
     parts = (part for condition in filters for part in _split(condition))
     bound = (bind(part, columns, True) for part in parts)
     return {each.canonicalized(): each for each in bound if _is_total(each)}
-
-
-def share_conditions(found: Iterable[Conditions | None]) -> Conditions | None:
-    """Those that are in all; None asks for nothing of no rows, and changes nothing."""
-    known = [each for each in found if each is not None]
-    return {key: each for key, each in known[0].items() if all(key in other for other in known)} if known else None
 
 
 def filter_rows(df: DataFrame, conditions: Conditions) -> DataFrame:
