@@ -12,13 +12,12 @@ it fail where it is asked of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.plan_columns import Conditions
 from airflow_dagsched.spark.session.sessions import find_class, make_frame, make_scala_map
 
 TOTAL = frozenset({
@@ -29,8 +28,11 @@ TOTAL = frozenset({
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 
 
-def read_conditions(df: DataFrame, leaf: Any, filters: Iterable[Any]) -> Conditions:
-    """Those of ``filters``, which stand above ``leaf``, that ask for columns of it alone and cannot fail."""
+def read_conditions(df: DataFrame, leaf: Any, filters: Iterable[Any]) -> dict[Any, Any]:
+    """Those of ``filters``, which stand above ``leaf``, that ask for columns of it alone and cannot fail.
+
+    Returns ``Conditions``: see ``plan_columns``.
+    """
     columns = find_class(df, f"{_EXPRESSIONS}.package$AttributeSeq")(leaf.output())
     bind = find_class(df, f"{_EXPRESSIONS}.BindReferences").bindReference
     parts = (part for condition in filters for part in _split(condition))
@@ -38,7 +40,7 @@ def read_conditions(df: DataFrame, leaf: Any, filters: Iterable[Any]) -> Conditi
     return {each.canonicalized(): each for each in bound if _is_total(each)}
 
 
-def filter_rows(df: DataFrame, conditions: Conditions) -> DataFrame:
+def filter_rows(df: DataFrame, conditions: Mapping[Any, Any]) -> DataFrame:
     """The rows of ``df`` that fulfil all of ``conditions``, which are over its columns."""
     plan = df._jdf.queryExecution().analyzed()
     both = find_class(df, f"{_EXPRESSIONS}.And")
