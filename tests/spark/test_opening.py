@@ -48,9 +48,13 @@ def test_a_checksum_of_what_was_there_goes_with_it(light: SparkSession, tmp_path
 CODE = """
 import sys
 from pyspark.sql import SparkSession
+from airflow_dagsched.spark.session.observed import count_all
 from airflow_dagsched.spark.session.opening import open_session
 spark = open_session(["hush"], {"spark.ui.enabled": "false", "spark.master": "local[1]"})
 assert spark.range(3).selectExpr("id + 1 as id").agg({"id": "sum"}).first()[0] == 6
+counted = count_all(spark.range(3))
+counted.df.write.format("noop").mode("overwrite").save()
+assert counted.read() == 3
 print(*sorted({"numpy", "pandas", "pyspark.testing"} & {*sys.modules}))
 import numpy
 print(spark._jvm.java.lang.String.valueOf(numpy.int64(7)), spark._jvm.java.util.Arrays.toString(numpy.array([1, 2])))
