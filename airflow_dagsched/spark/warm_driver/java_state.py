@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakSet
 from xml.etree import ElementTree as ET
 
 from py4j.finalizer import ThreadSafeFinalizer  # type: ignore[import-untyped]
@@ -35,6 +36,7 @@ class JavaState:
         self._zone, self._locale = java.java.util.TimeZone.getDefault(), java.java.util.Locale.getDefault()
         self._levels = dict(self._list_levels())
         self._listeners = java.java.util.ArrayList(self._sc.listenerBus().listeners())
+        self._own: WeakSet[Any] = WeakSet(self._list_own())
         self._connections: frozenset[str] = frozenset()
         self._connections = self.list_connections()
         self._threads = self._list_threads()
@@ -141,12 +143,20 @@ class JavaState:
         return len(self._jsc.statusTracker().getActiveJobIds())
 
     def list_connections(self) -> frozenset[str]:
-        """Threads that serve Python processes, but for those that did at first: this one's."""
+        """Threads that serve Python processes, but for those that did at first, and as many as this one has opened
+        since: its thread that tells Java what is no longer needed has a connection from the first such word on.
+        """
         found = self._jvm.java.lang.Thread.getAllStackTraces().entrySet()
         names = {str(each.getKey().getName()): each.getValue() for each in found}
         # Libraries leave theirs without a name, too: what serves a Python process stands in Py4J's code.
         new = (name for name in names if name.startswith(UNNAMED) and name not in self._connections)
-        return frozenset(name for name in new if any("py4j." in str(frame) for frame in names[name]))
+        serving = frozenset(name for name in new if any("py4j." in str(frame) for frame in names[name]))
+        mine = sum(connection not in self._own for connection in self._list_own())
+        return serving if len(serving) > mine else frozenset()
+
+    def _list_own(self) -> tuple[Any, ...]:
+        """This process's connections to Java, but for those that are in the middle of a call."""
+        return tuple(self._gateway._gateway_client.deque)
 
     def describe_files(self) -> str:
         """Files, jars and archives that executors are sent."""
