@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 
 import pytest
@@ -16,7 +15,9 @@ pytestmark = pytest.mark.spark
 
 
 def test_a_connection_of_the_keepers_own_is_nothing_left(spark: SparkSession) -> None:
-    """Threads that ask Java for something come and go in the process that keeps the application."""
+    """Threads that ask Java for something come and go in the process that keeps the application. What other processes
+    leave is in ``tests/warm``.
+    """
     state, held, asked = JavaState(spark), threading.Event(), threading.Event()
 
     def ask() -> None:
@@ -32,11 +33,3 @@ def test_a_connection_of_the_keepers_own_is_nothing_left(spark: SparkSession) ->
     finally:
         held.set()
         thread.join()
-
-
-def test_a_connection_of_somebody_elses_is(spark: SparkSession) -> None:
-    state = JavaState(spark)
-    parameters = spark.sparkContext._gateway.gateway_parameters
-    with socket.create_connection((parameters.address, parameters.port)):
-        wait_until(lambda: len(state.list_connections()) == 1, str)
-    wait_until(lambda: not state.list_connections(), str)
