@@ -95,6 +95,7 @@ def test_columns_of_one_name_are_told_apart(spark: SparkSession) -> None:
         ("select a.id from wide a join wide b on a.id = b.few where b.few < 3", set()),
         # A row's number is another one, if others were let out before.
         ("select id, n from (select *, monotonically_increasing_id() n from wide) where few = 1", set()),
+        ("select id from wide where rand(7) < 0.5 and few = 1", set()),
         ("select id from (select * from wide limit 3) where few = 1", set()),
         ("select count(*) from wide", set()),
     ],

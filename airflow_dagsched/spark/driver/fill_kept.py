@@ -51,9 +51,8 @@ def fill_kept(app: Application, deferred: Deferred, rows: DataFrame, counted: Co
 
 def _make_part(deferred: Deferred, rows: DataFrame, kept: int, counted: Counted | None) -> Part:
     left_out, size = compare_columns(deferred.rows, rows), measure_kept(rows)
-    if counted is None:
-        return Part("keep", kept, None, estimate_width(rows), left_out, size)
-    return Part("keep", counted.read(), None, estimate_width(rows), left_out, size, kept)
+    whole, some = (kept, None) if counted is None else (counted.read(), kept)
+    return Part("keep", whole, None, estimate_width(rows), left_out, size, some)
 
 
 def _describe_part(part: Part) -> Iterator[str]:

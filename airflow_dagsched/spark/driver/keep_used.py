@@ -134,15 +134,14 @@ def _keep_use(app: Application, deferred: Deferred, use: Use | None) -> None:
     """Execute it, and keep so much of it; None: all."""
     if deferred.failed is not None:
         raise deferred.failed
-    session, everything = deferred.rows.sparkSession, use is None or _is_all(use, deferred.rows)
-    counted = count_all(deferred.rows) if use is not None and use.conditions else None
-    whole = deferred.rows if counted is None else counted.df
-    rows = whole if use is None or everything else select_use(whole, use)
-    (each,) = keep_inputs(app, session, (Planned(deferred.output, rows, "keep", False),))
+    use = use or Use(frozenset(range(len(deferred.rows.columns))))
+    counted = count_all(deferred.rows) if use.conditions else None
+    rows = select_use(deferred.rows if counted is None else counted.df, use)
+    (each,) = keep_inputs(app, deferred.rows.sparkSession, (Planned(deferred.output, rows, "keep", False),))
     fill_kept(app, deferred, each.df, counted)
-    deferred.kept = KeptColumns(each.df, use or Use(frozenset(range(len(deferred.rows.columns)))))
+    deferred.kept = KeptColumns(each.df, use)
     # Over other datasets' columns it is another plan than the one that readers have.
-    deferred.in_any_plan = everything and each.df is rows
+    deferred.in_any_plan = each.df is deferred.rows
 
 
 def _read_kept(app: Application, deferred: Deferred, each: Planned) -> Planned:

@@ -32,7 +32,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.sessions import find_class, make_frame, make_scala_map
+from airflow_dagsched.spark.session.sessions import find_class, iterate_items, make_frame, make_scala_map
 
 NAMING = frozenset({
     "Aggregate", "ArrowEvalPython", "BatchEvalPython", "CollectMetrics", "Expand", "Filter", "Generate", "GlobalLimit",
@@ -77,11 +77,6 @@ def unite_uses(found: Iterable[Use | None]) -> Use | None:
     each = [*found]
     known = [use for use in each if use is not None]
     return reduce(Use.unite, known, Use()) if len(known) == len(each) else None
-
-
-def iterate_items(sequence: Any) -> Iterator[Any]:
-    """The items of a Scala sequence."""
-    return (sequence.apply(at) for at in range(sequence.size()))
 
 
 def find_marked(plan: Any, mark: str) -> list[Any]:
@@ -238,10 +233,7 @@ def _project(df: DataFrame, columns: list[Any], plan: Any) -> Any:
 
 
 def _replace_nodes(df: DataFrame, plan: Any, over: dict[Any, Any]) -> Any:
-    table = find_class(df, "java.util.HashMap")()
-    for node, instead in over.items():
-        table.put(node, instead)
-    return plan.transformDownWithSubqueries(make_scala_map(df, table))
+    return plan.transformDownWithSubqueries(make_scala_map(df, over))
 
 
 def _make_sequence(df: DataFrame, items: list[Any]) -> Any:
@@ -280,8 +272,9 @@ def _find_leaves(plan: Any, rdd: int, filters: tuple[Any, ...] = ()) -> list[tup
     if name == "LogicalRDD":
         return [(plan, filters)] if plan.rdd().id() == rdd else []
     # What is drawn by lot for each row would be drawn for others, if rows were let out before.
-    passed = filters if name in ("Filter", "Project") and plan.deterministic() else ()
-    below = (*passed, plan.condition()) if name == "Filter" else passed
+    below = filters if name in ("Filter", "Project") else ()
+    below = (*below, plan.condition()) if name == "Filter" else below
+    below = below if below and plan.deterministic() else ()
     leaves = [leaf for each in iterate_items(plan.children()) for leaf in _find_leaves(each, rdd, below)]
     return leaves + [leaf for each in iterate_items(plan.subqueries()) for leaf in _find_leaves(each, rdd)]
 

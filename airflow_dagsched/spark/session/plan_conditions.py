@@ -18,7 +18,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.sessions import find_class, make_frame, make_scala_map
+from airflow_dagsched.spark.session.sessions import find_class, iterate_items, make_frame, make_scala_map
 
 TOTAL = frozenset({
     "And", "BoundReference", "Contains", "EndsWith", "EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual",
@@ -50,15 +50,8 @@ def filter_rows(df: DataFrame, conditions: Mapping[Any, Any]) -> DataFrame:
 
 
 def _name_columns(df: DataFrame, condition: Any, output: Any) -> Any:
-    table = find_class(df, "java.util.HashMap")()
-    for leaf in _list_references(condition):
-        table.put(leaf, output.apply(leaf.ordinal()))
-    return condition.transform(make_scala_map(df, table))
-
-
-def _list_references(condition: Any) -> Iterator[Any]:
-    leaves = condition.collectLeaves()
-    return (leaf for leaf in map(leaves.apply, range(leaves.size())) if _get_kind(leaf) == "BoundReference")
+    leaves = (leaf for leaf in iterate_items(condition.collectLeaves()) if _get_kind(leaf) == "BoundReference")
+    return condition.transform(make_scala_map(df, {leaf: output.apply(leaf.ordinal()) for leaf in leaves}))
 
 
 def _split(condition: Any) -> Iterator[Any]:
@@ -70,10 +63,7 @@ def _split(condition: Any) -> Iterator[Any]:
 
 
 def _is_total(condition: Any) -> bool:
-    if _get_kind(condition) not in TOTAL:
-        return False
-    below = condition.children()
-    return all(_is_total(below.apply(at)) for at in range(below.size()))
+    return _get_kind(condition) in TOTAL and all(map(_is_total, iterate_items(condition.children())))
 
 
 def _get_kind(expression: Any) -> str:

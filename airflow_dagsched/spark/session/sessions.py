@@ -6,7 +6,7 @@ the same plan in the reader's session (under a millisecond), so ``spark.sql`` fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import wraps
 from typing import Any
 
@@ -47,8 +47,16 @@ def find_class(df: DataFrame, name: str) -> Any:
     return getattr(jvm, name)
 
 
-def make_scala_map(df: DataFrame, table: Any) -> Any:
-    """Scala's map of Java's: a function of its keys, and so a rule for trees that is none of Python's."""
+def iterate_items(sequence: Any) -> Iterator[Any]:
+    """The items of a Scala sequence."""
+    return (sequence.apply(at) for at in range(sequence.size()))
+
+
+def make_scala_map(df: DataFrame, items: Mapping[Any, Any]) -> Any:
+    """Scala's map of these: a function of its keys, and so a rule for trees that is none of Python's."""
+    table = find_class(df, "java.util.HashMap")()
+    for key, value in items.items():
+        table.put(key, value)
     return find_class(df, "org.apache.spark.api.python.PythonUtils").toScalaMap(table)
 
 
