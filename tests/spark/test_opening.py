@@ -49,8 +49,8 @@ CODE = """
 import sys
 from pyspark.sql import SparkSession
 from airflow_dagsched.spark.session.observed import count_all
-from airflow_dagsched.spark.session.opening import open_session
-spark = open_session(["hush"], {"spark.ui.enabled": "false", "spark.master": "local[1]"})
+from airflow_dagsched.spark.session.opening import start_spark
+spark = start_spark(["hush"], {"spark.ui.enabled": "false", "spark.master": "local[1]"})
 assert spark.range(3).selectExpr("id + 1 as id").agg({"id": "sum"}).first()[0] == 6
 counted = count_all(spark.range(3))
 counted.df.write.format("noop").mode("overwrite").save()

@@ -61,7 +61,7 @@ def hold_host() -> None:
     from airflow_dagsched.spark.warm_driver import host, keeper
 
     hold_in(host, "listen_in", before="before the socket is there")
-    hold_in(keeper, "open_session", before="before Spark is there", after="Spark is there")
+    hold_in(keeper, "start_spark", before="before Spark is there", after="Spark is there")
     hold_in(host.Host, "_fork_run", before="before the run's process is there")
     hold_in(program, "run_group", before="before the steps", after="behind the steps")
     hold_in(table_commit.TableCommits, "commit_table", before="before the commit", after="behind the commit")

@@ -32,7 +32,7 @@ from airflow_dagsched.spark.files.event_files import open_event_file
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
 from airflow_dagsched.spark.session.capture_output import capture_output
 from airflow_dagsched.spark.session.executors import make_counter
-from airflow_dagsched.spark.session.opening import open_session
+from airflow_dagsched.spark.session.opening import start_spark
 from airflow_dagsched.spark.steps.payload import Payload, read_payload
 from airflow_dagsched.spark.telling.emitter import Emitter, send_in_time
 from airflow_dagsched.spark.telling.progress_watch import ProgressWatch
@@ -60,7 +60,7 @@ class Source:
     """Which run of a warm application this is; None: the application is its own."""
 
 
-OWN = Source(open_session, stop_spark)
+OWN = Source(start_spark, stop_spark)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Files, 
 from airflow_dagsched.spark.outputs.leases import Keeper, Lease, commit_next
 from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema, read_whole
 from airflow_dagsched.spark.outputs.table_checks import find_missing_files
-from airflow_dagsched.spark.session.observed import NO_GLOB, observe_rows, quote_name, read_metrics
+from airflow_dagsched.spark.session.observed import NO_GLOB, count_all, quote_name
 
 
 class Datasets:
@@ -64,17 +64,17 @@ class Datasets:
     def _write_files(
         self, df: DataFrame, origin: Origin, generation: int, path: str, narrowed: Narrowing | None
     ) -> Committed:
-        counted, observation = observe_rows(_make_storable(df))
+        counted = count_all(_make_storable(df))
         # No _SUCCESS: the record says more.
         # Read once or twice, by us: smaller files are worth more than what packing them takes.
         options = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false", "compression": "zstd"}
-        counted.write.options(**options).parquet(path)
+        counted.df.write.options(**options).parquet(path)
         files = list_files(self._store, path)
         return origin.make_record(
             generation,
             path=path,
             table=None,
-            rows=read_metrics(observation).get("rows"),
+            rows=counted.read(),
             bytes=sum(size for _, size in files),
             schema=df.schema.json(),
             partitions=(),

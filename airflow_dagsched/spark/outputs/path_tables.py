@@ -29,7 +29,7 @@ from airflow_dagsched.spark.outputs.schemas import read_schema
 from airflow_dagsched.spark.outputs.swap import EMPTY, Swap, find_tagged, list_draft_files, list_folders
 from airflow_dagsched.spark.outputs.table_checks import find_missing_files
 from airflow_dagsched.spark.outputs.table_commit import TableCommits, make_draft_path
-from airflow_dagsched.spark.session.observed import NO_GLOB, observe_rows, quote_name, read_metrics
+from airflow_dagsched.spark.session.observed import NO_GLOB, count_all, quote_name
 
 # part-<task>-<id of the write>: so Spark's ``HadoopMapReduceCommitProtocol.getFilename`` names files.
 _TAG = re.compile(r"part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
@@ -156,14 +156,14 @@ class PathTables:
 
 
 def _write_draft(df: DataFrame, table: Table, store: Store, folder: str) -> Draft:
-    counted, observation = observe_rows(df)
-    writer = counted.write.format(table.format).options(**table.options)
+    counted = count_all(df)
+    writer = counted.df.write.format(table.format).options(**table.options)
     writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     (writer.partitionBy(*table.partition_by) if table.partition_by else writer).save(join_path(folder, "new"))
     files = list_draft_files(store, folder)
     names = [path.rpartition("/")[2] for path, _ in files]
     tags = {match[1] for name in names if (match := _TAG.search(name))}
-    rows = read_metrics(observation).get("rows")
+    rows = counted.read()
     # One write has one id. Rows without files: executors wrote to disks of their own, which this machine cannot see.
     if len(tags) > 1 or bool(tags) != bool(names) or (rows and not names):
         raise OSError(f"{folder}: {rows} rows written, but not in files with the id of one write: {names[:3]}")

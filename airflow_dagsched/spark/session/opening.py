@@ -16,7 +16,7 @@ NUMPY_CONVERTERS = ("NumpyScalarConverter", "NumpyArrayConverter")
 """PySpark's, each asked about every argument of a call to Java."""
 
 
-def open_session(secrets: Iterable[str] = (), settings: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
+def start_spark(secrets: Iterable[str] = (), settings: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
     """The session of an application of this process's own, which shows no ``secrets``."""
     look_for_numpy_late()
     spark = redact_builder(SparkSession.builder.config(map={**settings}), secrets).getOrCreate()

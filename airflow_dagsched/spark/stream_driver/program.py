@@ -31,7 +31,7 @@ from airflow_dagsched.spark.driver.fitness import check_version
 from airflow_dagsched.spark.driver.launch_secrets import Refused
 from airflow_dagsched.spark.driver.stop import stop_now
 from airflow_dagsched.spark.session.capture_output import capture_output
-from airflow_dagsched.spark.session.opening import open_session
+from airflow_dagsched.spark.session.opening import start_spark
 from airflow_dagsched.spark.session.sessions import share_builder
 from airflow_dagsched.spark.stream_driver.application import StreamApplication
 from airflow_dagsched.spark.stream_driver.epoch_lease import EpochLease
@@ -149,7 +149,7 @@ class Program:
 def open_application(epoch: AcceptedEpoch) -> SparkSession:
     """Start Spark. Raises ``Refused`` for a version that can't run streams."""
     # Queries of two epochs share the cores as equals; by the order of their jobs one would wait for the other.
-    main = open_session(epoch.masking.known, {"spark.scheduler.mode": "FAIR"})
+    main = start_spark(epoch.masking.known, {"spark.scheduler.mode": "FAIR"})
     check_version(main.version)
     check_streaming(main.version)
     share_builder()

@@ -14,7 +14,7 @@ from pyspark.sql.functions import udf
 
 from airflow_dagsched.spark.driver.stop import Launcher, stop_now, stop_spark
 from airflow_dagsched.spark.session.executors import make_counter
-from airflow_dagsched.spark.session.opening import open_session
+from airflow_dagsched.spark.session.opening import start_spark
 
 LOOK_S = 1.0
 SETTINGS = {
@@ -27,7 +27,7 @@ SETTINGS = {
 def train(folder: Path, maker: int) -> None:
     """Do it in ``folder``, and end with the process ``maker``, should that be killed."""
     threading.Thread(target=_end_with, args=(Launcher(maker),), daemon=True).start()
-    spark = open_session(settings=SETTINGS)
+    spark = start_spark(settings=SETTINGS)
     for part in PARTS:
         # What a Spark can't do its drivers don't either.
         with suppress(Exception):

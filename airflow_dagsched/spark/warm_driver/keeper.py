@@ -19,7 +19,7 @@ from airflow_dagsched.launch.protocol.manifest import ENV_PAYLOAD, ENV_PAYLOAD_S
 from airflow_dagsched.private_socket import receive_text, send_text
 from airflow_dagsched.spark.driver.launch_secrets import check_digest
 from airflow_dagsched.spark.driver.stop import stop_spark
-from airflow_dagsched.spark.session.opening import open_session
+from airflow_dagsched.spark.session.opening import start_spark
 from airflow_dagsched.spark.warm_driver.clean import Cleaner
 from airflow_dagsched.spark.warm_driver.idle_executors import IdleExecutors
 from airflow_dagsched.spark.warm_driver.orders import Answer, Order, decode_order, encode_order
@@ -59,7 +59,7 @@ class Keeper:
     def _prepare(self, environment: Mapping[str, str]) -> Answer:
         """Spark for the next run; the first one makes it."""
         if self._spark is None:
-            self._spark = open_session(read_secrets(environment))
+            self._spark = start_spark(read_secrets(environment))
             self._cleaner = Cleaner(self._spark)
             self._executors = IdleExecutors(self._spark)
         assert self._executors is not None
