@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.files.store import make_local_path
+from airflow_dagsched.spark.java_objects import find_class
 
 
 def is_local(path: str) -> bool:
@@ -20,18 +20,15 @@ def read_bytes(path: str) -> bytes:
     """The file's content."""
     if is_local(path):
         return Path(make_local_path(path)).read_bytes()
-    system, where, jvm = _locate_in_hadoop(path)
-    stream = system.open(where)
+    # There is one session's application a process: if this is the first to ask, the steps run in it later.
+    return _read_in_hadoop(SparkSession.builder.getOrCreate(), path)
+
+
+def _read_in_hadoop(spark: SparkSession, path: str) -> bytes:
+    where = find_class(spark, "org.apache.hadoop.fs.Path")(path)
+    stream = where.getFileSystem(spark._jsc.hadoopConfiguration()).open(where)
     try:
         # One call for all of it: each one through py4j is a round trip to the JVM.
-        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+        return bytes(find_class(spark, "org.apache.commons.io.IOUtils").toByteArray(stream))
     finally:
         stream.close()
-
-
-def _locate_in_hadoop(path: str) -> tuple[Any, Any, Any]:
-    # There is one session's application a process: if this is the first to ask, the steps run in it later.
-    spark = SparkSession.builder.getOrCreate()
-    jvm: Any = spark._jvm
-    where = jvm.org.apache.hadoop.fs.Path(path)
-    return where.getFileSystem(spark._jsc.hadoopConfiguration()), where, jvm

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.files.driver_files import is_local
 from airflow_dagsched.spark.files.store import make_local_path
+from airflow_dagsched.spark.java_objects import find_class
 
 
 class EventFile(Protocol):
@@ -36,9 +37,7 @@ class HadoopEventFile:
     """An event file of another file system that can append, such as HDFS. Raises as the local one."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        jvm = spark._jvm
-        assert jvm is not None
-        self._path = jvm.org.apache.hadoop.fs.Path(path)
+        self._path = find_class(spark, "org.apache.hadoop.fs.Path")(path)
         self._fs = self._path.getFileSystem(spark._jsc.hadoopConfiguration())
         try:
             self._fs.create(self._path, False).close()

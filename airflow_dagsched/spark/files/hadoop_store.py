@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from airflow_dagsched.spark.files.store import Entry, Fence
+from airflow_dagsched.spark.java_objects import find_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,13 +31,12 @@ class HadoopStore:
     """A ``Store`` over ``org.apache.hadoop.fs.FileSystem``."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._jvm: Any = spark._jvm
+        self._spark = spark
         self._conf: Any = spark._jsc.hadoopConfiguration()
         self._contexts: dict[str, Any] = {}
-        self._gateway: Any = spark.sparkContext._gateway
 
     def _locate_path(self, path: str) -> tuple[Any, Any]:
-        where = self._jvm.org.apache.hadoop.fs.Path(path)
+        where = find_class(self._spark, "org.apache.hadoop.fs.Path")(path)
         return where.getFileSystem(self._conf), where
 
     def read_text(self, path: str) -> str:
@@ -45,7 +45,7 @@ class HadoopStore:
             stream = system.open(where)
             try:
                 # One call for the whole text: each one through py4j is a round trip to the JVM.
-                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+                return str(find_class(self._spark, "org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
             finally:
                 stream.close()
 
@@ -117,14 +117,15 @@ class HadoopStore:
         """The ``FileContext`` of a file system; Hadoop would make a new client at each call."""
         key = str(uri.toString())
         if key not in self._contexts:
-            self._contexts[key] = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(uri, self._conf)
+            contexts = find_class(self._spark, "org.apache.hadoop.fs.FileContext")
+            self._contexts[key] = contexts.getFileContext(uri, self._conf)
         return self._contexts[key]
 
     def _make_no_options(self) -> Any:
         """Without any, a rename does not write over what is there."""
-        gateway = self._gateway
+        gateway: Any = self._spark.sparkContext._gateway
         # Java's varargs: py4j wants the array, also where it is empty.
-        return gateway.new_array(gateway.jvm.org.apache.hadoop.fs.Options.Rename, 0)
+        return gateway.new_array(find_class(self._spark, "org.apache.hadoop.fs.Options$Rename"), 0)
 
     def _move_unless_there(self, source: str, target: str) -> None:
         # Two steps, and another may come between: such a scheme offers no better.

@@ -16,9 +16,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from airflow_dagsched.spark.java_objects import find_class
 from airflow_dagsched.spark.outputs.commits import NOT_STORED
 from airflow_dagsched.spark.session.observed import quote_name
-from airflow_dagsched.spark.session.sessions import find_class, make_frame
+from airflow_dagsched.spark.session.sessions import make_frame
 
 MISSING = "dagsched_missing"
 BETWEEN = "\x01"
@@ -34,12 +35,12 @@ def restore_whole(df: DataFrame, whole: StructType) -> DataFrame:
     names = (quote_name(name) if name in stored else f"{held}.{quote_name(name)}" for name in whole.names)
     # All at once: each word with Java is a message there and back, and there may be many columns.
     beside = df._jdf.withColumn(held, _fail_for(df, missing))
-    chosen = find_class(df, "java.util.regex.Pattern").compile(BETWEEN).split(BETWEEN.join(names))
+    chosen = find_class(df.sparkSession, "java.util.regex.Pattern").compile(BETWEEN).split(BETWEEN.join(names))
     return make_frame(beside.selectExpr(chosen).queryExecution().analyzed(), df.sparkSession)
 
 
 def _fail_for(df: DataFrame, missing: StructType) -> Any:
     """A struct of these columns that nobody gets."""
-    kind = find_class(df, "org.apache.spark.sql.types.DataType").fromJson(missing.json())
+    kind = find_class(df.sparkSession, "org.apache.spark.sql.types.DataType").fromJson(missing.json())
     # As all that is read from files: nothing in it, however deep, is known not to be null.
     return sf.raise_error(sf.lit(NOT_STORED))._jc.cast(kind.asNullable())

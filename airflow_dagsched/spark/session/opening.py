@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession, types
 
+from airflow_dagsched.spark.java_objects import find_class
 from airflow_dagsched.spark.session.redaction import redact_builder
 
 NUMPY_CONVERTERS = ("NumpyScalarConverter", "NumpyArrayConverter")
@@ -50,7 +51,7 @@ def leave_out_checksums(spark: SparkSession) -> None:
     twice more for its checksum. An older checksum goes as its file is written over. Other file systems have none, and
     executors of other processes go on writing theirs.
     """
-    hadoop = spark._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]
-    local = spark._jvm.java.net.URI("file:///")  # type: ignore[union-attr]
+    local = find_class(spark, "java.net.URI")("file:///")
     # Hadoop has one of it in a process, so this is what all writers get.
-    hadoop.get(local, spark._jsc.hadoopConfiguration()).setWriteChecksum(False)
+    system = find_class(spark, "org.apache.hadoop.fs.FileSystem").get(local, spark._jsc.hadoopConfiguration())
+    system.setWriteChecksum(False)

@@ -32,7 +32,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.sessions import find_class, iterate_items, make_frame, make_scala_map
+from airflow_dagsched.spark.java_objects import find_class, iterate_items, make_scala_map, make_sequence
+from airflow_dagsched.spark.session.sessions import make_frame
 
 NAMING = frozenset({
     "Aggregate", "ArrowEvalPython", "BatchEvalPython", "CollectMetrics", "Expand", "Filter", "Generate", "GlobalLimit",
@@ -98,7 +99,7 @@ def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
     leaf = _make_leaf(marked)
     over = {node: _give_columns(df, leaf, node.output()) for node in nodes}
     optimised = make_frame(_replace_nodes(df, plan, over), df.sparkSession)._jdf.queryExecution().optimizedPlan()
-    attributes = find_class(df, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
+    attributes = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
     named = _collect_named(optimised, attributes)
     if named is None:
         return None
@@ -166,7 +167,7 @@ class KeptColumns:
     def _stand_in(self, output: Any) -> Any:
         """The columns ``output``: those that are kept, and a constant for each other one."""
         columns = dict(enumerate(iterate_items(output)))
-        there = _make_sequence(self.df, [columns[at] for at in sorted(self.use.columns)])
+        there = make_sequence(self.df.sparkSession, [columns[at] for at in sorted(self.use.columns)])
         relation = _find_relation(self.df).withOutput(there)
         filled = _fill_columns(self.df, [column for at, column in columns.items() if at not in self.use.columns])
         named = [column if at in self.use.columns else next(filled) for at, column in columns.items()]
@@ -192,9 +193,9 @@ def _is_whole(node: Any, marked: DataFrame) -> bool:
 def _make_leaf(marked: DataFrame) -> Any:
     """A leaf of its columns, of which Spark knows nothing."""
     session = marked.sparkSession
-    # Not by way of the Python of it, which looks at the rows.
-    nothing = session.sparkContext._jsc.emptyRDD()
-    frame = session._jsparkSession.createDataFrame(nothing, marked._jdf.schema())
+    # Rows as Spark has them inside: for any others it makes what would turn them into such.
+    nothing = session.sparkContext._jsc.emptyRDD().rdd()
+    frame = session._jsparkSession.internalCreateDataFrame(nothing, marked._jdf.schema(), False)
     return frame.queryExecution().analyzed()
 
 
@@ -203,7 +204,7 @@ def _give_columns(df: DataFrame, leaf: Any, output: Any) -> Any:
     session = df.sparkSession
     gateway = session.sparkContext._gateway
     assert gateway is not None
-    made = gateway.new_array(find_class(df, "java.lang.Object"), leaf.productArity())
+    made = gateway.new_array(find_class(df.sparkSession, "java.lang.Object"), leaf.productArity())
     made[0] = output
     for at in range(1, leaf.productArity()):
         made[at] = leaf.productElement(at)
@@ -213,14 +214,14 @@ def _give_columns(df: DataFrame, leaf: Any, output: Any) -> Any:
 
 def _index_columns(df: DataFrame, output: Any) -> Any:
     """The place of each column in ``output``, by its id."""
-    return find_class(df, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")(output)
+    return find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")(output)
 
 
 def _fill_columns(df: DataFrame, columns: list[Any]) -> Iterator[Any]:
     """For each of ``columns`` a constant in its place, of its type, which it might have held."""
-    alias = find_class(df, "org.apache.spark.sql.catalyst.expressions.Alias")
+    alias = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.Alias")
     literal = _find_object(df, "org.apache.spark.sql.catalyst.expressions.Literal")
-    none, nothing = _find_object(df, "scala.None"), _make_sequence(df, [])
+    none, nothing = _find_object(df, "scala.None"), make_sequence(df.sparkSession, [])
     for column in columns:
         kind = column.dataType()
         value = literal.create(None, kind) if column.nullable() else literal.default(kind)
@@ -228,16 +229,12 @@ def _fill_columns(df: DataFrame, columns: list[Any]) -> Iterator[Any]:
 
 
 def _project(df: DataFrame, columns: list[Any], plan: Any) -> Any:
-    project = find_class(df, "org.apache.spark.sql.catalyst.plans.logical.Project")
-    return project(_make_sequence(df, columns), plan)
+    project = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.plans.logical.Project")
+    return project(make_sequence(df.sparkSession, columns), plan)
 
 
 def _replace_nodes(df: DataFrame, plan: Any, over: dict[Any, Any]) -> Any:
-    return plan.transformDownWithSubqueries(make_scala_map(df, over))
-
-
-def _make_sequence(df: DataFrame, items: list[Any]) -> Any:
-    return find_class(df, "org.apache.spark.api.python.PythonUtils").toSeq(items)
+    return plan.transformDownWithSubqueries(make_scala_map(df.sparkSession, over))
 
 
 def _collect_named(plan: Any, attributes: Any) -> Any:
@@ -281,4 +278,4 @@ def _find_leaves(plan: Any, rdd: int, filters: tuple[Any, ...] = ()) -> list[tup
 
 def _find_object(df: DataFrame, name: str) -> Any:
     """Scala's object of this name."""
-    return find_class(df, f"{name}$").__getattr__("MODULE$")
+    return find_class(df.sparkSession, f"{name}$").__getattr__("MODULE$")

@@ -18,7 +18,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.sessions import find_class, iterate_items, make_frame, make_scala_map
+from airflow_dagsched.spark.java_objects import find_class, iterate_items, make_scala_map
+from airflow_dagsched.spark.session.sessions import make_frame
 
 TOTAL = frozenset({
     "And", "BoundReference", "Contains", "EndsWith", "EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual",
@@ -33,8 +34,8 @@ def read_conditions(df: DataFrame, leaf: Any, filters: Iterable[Any]) -> dict[An
 
     Returns ``Conditions``: see ``plan_columns``.
     """
-    columns = find_class(df, f"{_EXPRESSIONS}.package$AttributeSeq")(leaf.output())
-    bind = find_class(df, f"{_EXPRESSIONS}.BindReferences").bindReference
+    columns = find_class(df.sparkSession, f"{_EXPRESSIONS}.package$AttributeSeq")(leaf.output())
+    bind = find_class(df.sparkSession, f"{_EXPRESSIONS}.BindReferences").bindReference
     parts = (part for condition in filters for part in _split(condition))
     bound = (bind(part, columns, True) for part in parts)
     return {each.canonicalized(): each for each in bound if _is_total(each)}
@@ -43,15 +44,15 @@ def read_conditions(df: DataFrame, leaf: Any, filters: Iterable[Any]) -> dict[An
 def filter_rows(df: DataFrame, conditions: Mapping[Any, Any]) -> DataFrame:
     """The rows of ``df`` that fulfil all of ``conditions``, which are over its columns."""
     plan = df._jdf.queryExecution().analyzed()
-    both = find_class(df, f"{_EXPRESSIONS}.And")
-    kept = find_class(df, "org.apache.spark.sql.catalyst.plans.logical.Filter")
+    both = find_class(df.sparkSession, f"{_EXPRESSIONS}.And")
+    kept = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.plans.logical.Filter")
     unbound = [_name_columns(df, each, plan.output()) for each in conditions.values()]
     return make_frame(kept(reduce(both, unbound), plan), df.sparkSession)
 
 
 def _name_columns(df: DataFrame, condition: Any, output: Any) -> Any:
     leaves = (leaf for leaf in iterate_items(condition.collectLeaves()) if _get_kind(leaf) == "BoundReference")
-    return condition.transform(make_scala_map(df, {leaf: output.apply(leaf.ordinal()) for leaf in leaves}))
+    return condition.transform(make_scala_map(df.sparkSession, {leaf: output.apply(leaf.ordinal()) for leaf in leaves}))
 
 
 def _split(condition: Any) -> Iterator[Any]:

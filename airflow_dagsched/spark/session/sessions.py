@@ -6,14 +6,17 @@ the same plan in the reader's session (under a millisecond), so ``spark.sql`` fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import wraps
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from airflow_dagsched.spark.java_objects import find_class
 from airflow_dagsched.spark.session.current import CURRENT
+
+SPARK_SESSION = "org.apache.spark.sql.classic.SparkSession"
 
 
 def open_session(main: SparkSession, settings: Mapping[str, str]) -> SparkSession:
@@ -32,32 +35,8 @@ def set_session(session: SparkSession, settings: Mapping[str, str]) -> None:
 
 def make_frame(plan: Any, session: SparkSession) -> DataFrame:
     """A DataFrame of ``plan`` in ``session``."""
-    jvm = session._jvm
-    assert jvm is not None
-    # By its whole name, not part by part: each would be a message.
-    datasets = getattr(jvm, "org.apache.spark.sql.classic.Dataset")
+    datasets = find_class(session, "org.apache.spark.sql.classic.Dataset")
     return ClassicDataFrame(datasets.ofRows(session._jsparkSession, plan), session)
-
-
-def find_class(df: DataFrame, name: str) -> Any:
-    """Java's class of this name."""
-    # By its whole name, not part by part: each would be a message.
-    jvm = df.sparkSession._jvm
-    assert jvm is not None
-    return getattr(jvm, name)
-
-
-def iterate_items(sequence: Any) -> Iterator[Any]:
-    """The items of a Scala sequence."""
-    return (sequence.apply(at) for at in range(sequence.size()))
-
-
-def make_scala_map(df: DataFrame, items: Mapping[Any, Any]) -> Any:
-    """Scala's map of these: a function of its keys, and so a rule for trees that is none of Python's."""
-    table = find_class(df, "java.util.HashMap")()
-    for key, value in items.items():
-        table.put(key, value)
-    return find_class(df, "org.apache.spark.api.python.PythonUtils").toScalaMap(table)
 
 
 def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:
@@ -68,13 +47,12 @@ def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:
 
 def enter_session(session: SparkSession, step: str, description: str) -> None:
     """Let this thread's jobs run in ``session``, in the step's fair pool, with a name a person can read."""
-    sc, jvm = session.sparkContext, session._jvm
-    assert jvm is not None
+    sc = session.sparkContext
     # A pool each: a short step does not stand behind a long one's tasks. ``telling`` knows a stage's step by it.
     sc.setLocalProperty("spark.scheduler.pool", step)
     sc.setJobDescription(description)
     # Of this thread, in the JVM: SQL's own functions ask for it.
-    jvm.SparkSession.setActiveSession(session._jsparkSession)
+    find_class(session, SPARK_SESSION).setActiveSession(session._jsparkSession)
 
 
 def share_builder() -> None:

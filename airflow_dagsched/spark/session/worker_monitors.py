@@ -7,10 +7,10 @@ the thread that would end it if it were idle, which holds the session that the q
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.spark.java_objects import find_class
 from airflow_dagsched.spark.session.private_fields import read_private
 
 log = logging.getLogger(__name__)
@@ -21,9 +21,9 @@ NAME = "Idle Worker Monitor for "
 
 def end_needless_monitors(session: SparkSession) -> None:
     """End those of processes that are never idle; those of the pools that Python functions run in stay."""
-    jvm: Any = session._jvm
+    threads = find_class(session, "java.lang.Thread")
     try:
-        for thread in list(jvm.java.lang.Thread.getAllStackTraces().keySet()):
+        for thread in list(threads.getAllStackTraces().keySet()):
             if str(thread.getName()).startswith(NAME) and not read_private(read_private(thread, "$outer"), "useDaemon"):
                 # It says so in the output, as no thread of Java's ends on being asked without a word.
                 thread.interrupt()

@@ -19,6 +19,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.spark.java_objects import find_class
+from airflow_dagsched.spark.session.sessions import SPARK_SESSION
 from airflow_dagsched.spark.warm_driver.java_state import JavaState
 
 MIB = 1024 * 1024
@@ -35,7 +37,6 @@ class Cleaner:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._sc: Any = spark.sparkContext._jsc.sc()
-        self._jvm: Any = spark._jvm
         self._java = JavaState(spark)
         self._fixed = {name: look() for name, look in self._list_fixed()}
         self._held: Any = None
@@ -43,12 +44,12 @@ class Cleaner:
     def note_begin(self) -> None:
         """A run begins: what Py4J holds from now on is the run's."""
         self._held = None  # first: the old one is not to be in the new one
-        self._held = self._jvm.java.util.HashSet(self._java.list_bindings())
+        self._held = find_class(self._spark, "java.util.HashSet")(self._java.list_bindings())
 
     def clean(self) -> str:
         """Remove what the last run left; why the application is not as it was all the same, empty: it is."""
         self._sc.cancelAllJobs()
-        self._jvm.SparkSession.setDefaultSession(self._spark._jsparkSession)
+        find_class(self._spark, SPARK_SESSION).setDefaultSession(self._spark._jsparkSession)
         self._drop_data()
         self._java.put_back()
         self._java.end_python_workers()
@@ -84,8 +85,8 @@ class Cleaner:
 
     def measure_heap(self) -> tuple[int, float]:
         """MiB of Java's heap that are in use once it is collected, and their share of what there may be."""
-        self._jvm.System.gc()
-        runtime = self._jvm.java.lang.Runtime.getRuntime()
+        find_class(self._spark, "java.lang.System").gc()
+        runtime = find_class(self._spark, "java.lang.Runtime").getRuntime()
         used = int(runtime.totalMemory()) - int(runtime.freeMemory())
         return used // MIB, used / int(runtime.maxMemory())
 

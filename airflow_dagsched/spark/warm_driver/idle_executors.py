@@ -15,6 +15,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.spark.java_objects import make_scala_map
+
 NO_LIMIT = 2**31 - 1
 """Spark's Master takes this for an application that names no number of executors, whatever its settings say."""
 ON_YARN = 2
@@ -27,7 +29,7 @@ class IdleExecutors:
     def __init__(self, spark: SparkSession) -> None:
         sc = spark.sparkContext
         self._sc: Any = sc._jsc.sc()
-        self._jvm: Any = spark._jvm
+        self._spark = spark
         self._is_local = bool(self._sc.isLocal())
         has_own = bool(self._sc.executorAllocationManager().isDefined())
         self._target = None if has_own else read_target(str(sc.master), sc.getConf())
@@ -62,8 +64,7 @@ class IdleExecutors:
             self._sc.schedulerBackend().killExecutors(there, False, False, True)
 
     def _ask_for(self, count: int) -> None:
-        nowhere = self._jvm.PythonUtils.toScalaMap(self._jvm.java.util.HashMap())
-        self._sc.requestTotalExecutors(count, 0, nowhere)
+        self._sc.requestTotalExecutors(count, 0, make_scala_map(self._spark, {}))
 
 
 def read_target(master: str, conf: Any) -> int:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 from py4j.finalizer import ThreadSafeFinalizer  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.spark.java_objects import find_class, iterate_items
 from airflow_dagsched.spark.session.private_fields import read_private
 
 BY_FILES = (".xml", "SparkConf", "because")
@@ -24,32 +25,35 @@ class JavaState:
     """Of one application. What it reads of Spark is public in Java, though private in Scala."""
 
     def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
         self._root: Any = spark._jsparkSession
-        self._jvm: Any = spark._jvm
         self._jsc: Any = spark.sparkContext._jsc
         self._sc: Any = self._jsc.sc()
         self._gateway: Any = spark.sparkContext._gateway
-        java: Any = self._jvm
         self._settings = self._sc.conf().clone()
         self._shown = str(self._settings.toDebugString())
-        self._properties = java.System.getProperties().clone()
-        self._zone, self._locale = java.java.util.TimeZone.getDefault(), java.java.util.Locale.getDefault()
+        self._properties = self._find("java.lang.System").getProperties().clone()
+        self._zone = self._find("java.util.TimeZone").getDefault()
+        self._locale = self._find("java.util.Locale").getDefault()
         self._levels = dict(self._list_levels())
-        self._listeners = java.java.util.ArrayList(self._sc.listenerBus().listeners())
+        self._listeners = self._find("java.util.ArrayList")(self._sc.listenerBus().listeners())
         self._own: WeakSet[Any] = WeakSet(self._list_own())
         self._connections: frozenset[str] = frozenset()
         self._connections = self.list_connections()
         self._threads = self._list_threads()
         self._catalog = str(spark.conf.get("spark.sql.catalogImplementation"))
 
+    def _find(self, name: str) -> Any:
+        return find_class(self._spark, name)
+
     def put_back(self) -> None:
         """All that can be: settings, properties, levels, listeners."""
         self._put_settings_back()
-        self._jvm.System.setProperties(self._properties.clone())
-        self._jvm.java.util.TimeZone.setDefault(self._zone)
-        self._jvm.java.util.Locale.setDefault(self._locale)
+        self._find("java.lang.System").setProperties(self._properties.clone())
+        self._find("java.util.TimeZone").setDefault(self._zone)
+        self._find("java.util.Locale").setDefault(self._locale)
         self._put_levels_back()
-        for listener in self._jvm.java.util.ArrayList(self._sc.listenerBus().listeners()):
+        for listener in self._find("java.util.ArrayList")(self._sc.listenerBus().listeners()):
             if not self._listeners.contains(listener):
                 self._sc.removeSparkListener(listener)
 
@@ -66,7 +70,7 @@ class JavaState:
                 live.set(name, value)
 
     def _get_logging(self) -> Any:
-        return self._jvm.org.apache.logging.log4j.LogManager.getContext(False)
+        return self._find("org.apache.logging.log4j.LogManager").getContext(False)
 
     def _list_levels(self) -> Iterator[tuple[str, str]]:
         for entry in self._get_logging().getConfiguration().getLoggers().entrySet():
@@ -83,19 +87,19 @@ class JavaState:
         for name, level in self._levels.items():
             found = configuration.getLoggers().get(name)
             if found is not None:
-                found.setLevel(self._jvm.org.apache.logging.log4j.Level.toLevel(level))
+                found.setLevel(self._find("org.apache.logging.log4j.Level").toLevel(level))
         context.updateLoggers()
 
     def forget_checkpoint_folder(self) -> None:
         """No run has one before it sets its own."""
         # Scala's setter: its name is none of Python's.
-        getattr(self._sc, "checkpointDir_$eq")(self._jvm.scala.Option.apply(None))
+        getattr(self._sc, "checkpointDir_$eq")(self._find("scala.Option").apply(None))
 
     def end_python_workers(self) -> None:
         """On this machine Python functions run in processes of Java's, which would go on to the next run with all that
         this one's functions left in them. The process that forks them has run no function.
         """
-        factories = read_private(self._jvm.org.apache.spark.SparkEnv.get(), "pythonWorkers").valuesIterator()
+        factories = read_private(self._find("org.apache.spark.SparkEnv").get(), "pythonWorkers").valuesIterator()
         while factories.hasNext():
             self._end_idle_workers(factories.next())
 
@@ -103,23 +107,25 @@ class JavaState:
         # As the factory itself does with those that idle for a minute. Scala may put its class before the name.
         method = next(one for one in factory.getClass().getDeclaredMethods() if str(one.getName()).endswith(END_IDLE))
         method.setAccessible(True)
-        method.invoke(factory, self._gateway.new_array(self._jvm.java.lang.Object, 0))
+        method.invoke(factory, self._gateway.new_array(self._find("java.lang.Object"), 0))
 
     def forget_sessions(self) -> None:
         """Threads of Java's pools outlive a run, and each keeps what whoever made it had then: the run's session, and
         all that hangs on it.
         """
         all_ = self._list_threads()
-        new = self._jvm.java.util.HashSet(all_)
+        new = self._find("java.util.HashSet")(all_)
         new.removeAll(self._threads)
         self._threads = all_
-        inherited = self._jvm.java.lang.Class.forName("java.lang.Thread").getDeclaredField("inheritableThreadLocals")
+        inherited = (
+            self._find("java.lang.Class").forName("java.lang.Thread").getDeclaredField("inheritableThreadLocals")
+        )
         inherited.setAccessible(True)
         for thread in new:
             inherited.set(thread, None)
 
     def _list_threads(self) -> Any:
-        return self._jvm.java.util.HashSet(self._jvm.java.lang.Thread.getAllStackTraces().keySet())
+        return self._find("java.util.HashSet")(self._find("java.lang.Thread").getAllStackTraces().keySet())
 
     def list_bindings(self) -> Any:
         """Names of the objects that Java holds for Python processes."""
@@ -129,7 +135,7 @@ class JavaState:
         """Let go of all objects but those ``held``, and those that this process has had since it looked."""
         if held is None:
             return
-        names = self._jvm.java.util.HashSet(held)
+        names = self._find("java.util.HashSet")(held)
         # A process that has ended tells nobody what it no longer needs. Py4J's own list is of this one: each is its
         # gateway's address, "o" and a number.
         for key in list(ThreadSafeFinalizer.finalizers):
@@ -146,7 +152,7 @@ class JavaState:
         """Threads that serve Python processes, but for those that did at first, and as many as this one has opened
         since: its thread that tells Java what is no longer needed has a connection from the first such word on.
         """
-        found = self._jvm.java.lang.Thread.getAllStackTraces().entrySet()
+        found = self._find("java.lang.Thread").getAllStackTraces().entrySet()
         names = {str(each.getKey().getName()): each.getValue() for each in found}
         # Libraries leave theirs without a name, too: what serves a Python process stands in Py4J's code.
         new = (name for name in names if name.startswith(UNNAMED) and name not in self._connections)
@@ -164,7 +170,7 @@ class JavaState:
 
     def list_hadoop_settings(self) -> frozenset[tuple[str, str]]:
         """Those that come from no file."""
-        text = self._jvm.java.io.StringWriter()
+        text = self._find("java.io.StringWriter")()
         self._sc.hadoopConfiguration().writeXml(text)
         found = ET.fromstring(str(text.toString()))
         return frozenset(
@@ -179,7 +185,7 @@ class JavaState:
             return ()
         catalog = self._root.sharedState().externalCatalog()
         found = []
-        for name in self._iterate(catalog.listDatabases()):
+        for name in map(str, iterate_items(catalog.listDatabases())):
             tables = catalog.listTables(name).mkString(",")
             found.append(f"{name}: {tables}; {catalog.listFunctions(name, '*').mkString(',')}")
         return tuple(found)
@@ -187,6 +193,3 @@ class JavaState:
     def count_queries(self) -> int:
         """Streaming queries at work."""
         return int(self._root.sharedState().activeStreamingQueries().size())
-
-    def _iterate(self, sequence: Any) -> Iterator[str]:
-        return (str(sequence.apply(at)) for at in range(int(sequence.size())))

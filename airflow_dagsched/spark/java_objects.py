@@ -1,0 +1,44 @@
+"""Java's classes, and Scala's collections, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_HELPER = "org.apache.spark.api.python.PythonUtils"
+
+
+def find_class(session: SparkSession, name: str) -> Any:
+    """The class of this whole name, with "$" before one that is inside another.
+
+    ``jvm.org.apache...`` is a message for each part, and Java looks for a class of that name in all its jars; so it
+    does for a name without its package.
+    """
+    return _find(session._jvm, name)
+
+
+@cache
+def _find(jvm: Any, name: str) -> Any:
+    return getattr(jvm, name)
+
+
+def iterate_items(sequence: Any) -> Iterator[Any]:
+    """The items of a Scala sequence."""
+    return (sequence.apply(at) for at in range(sequence.size()))
+
+
+def make_sequence(session: SparkSession, items: list[Any]) -> Any:
+    """Scala's sequence of these."""
+    return find_class(session, _HELPER).toSeq(items)
+
+
+def make_scala_map(session: SparkSession, items: Mapping[Any, Any]) -> Any:
+    """Scala's map of these: a function of its keys, and so a rule for trees that is none of Python's."""
+    table = find_class(session, "java.util.HashMap")()
+    for key, value in items.items():
+        table.put(key, value)
+    return find_class(session, _HELPER).toScalaMap(table)
