@@ -44,8 +44,11 @@ def listen_in(folder: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with _name_socket(folder) as path:
-            listener.bind(path)
-        listener.listen(16)
+            # Under its name only once it listens: who is refused takes it for one that nobody listens at any more.
+            listener.bind(f"{path}.new")
+            listener.listen(16)
+            os.link(f"{path}.new", path)
+            Path(f"{path}.new").unlink()
     except OSError:
         listener.close()
         raise
@@ -66,11 +69,12 @@ def connect_to(folder: Path, within_s: float | None = None) -> socket.socket:
     return link
 
 
-def check_peer(link: socket.socket) -> None:
-    """Raises :class:`Stranger` where the other end is not of this user."""
-    _, user, _ = CREDENTIALS.unpack(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
+def check_peer(link: socket.socket) -> int:
+    """The process at the other end. Raises :class:`Stranger` where it is not of this user."""
+    process, user, _ = CREDENTIALS.unpack(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
     if user != os.geteuid():
         raise Stranger(f"the other end is a process of user {user}")
+    return int(process)
 
 
 def send_text(link: socket.socket, text: str, files: Sequence[int] = ()) -> None:

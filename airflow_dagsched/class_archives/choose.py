@@ -12,16 +12,17 @@ from airflow_dagsched.class_archives.look import look_at_host
 from airflow_dagsched.class_archives.shelf import Shelf
 from airflow_dagsched.launch.class_archive.conf_folder import can_come_last, make_environment, put_last
 from airflow_dagsched.launch.class_archive.host import Host, compute_key
-from airflow_dagsched.launch.class_archive.verdict import Possible, Verdict, find_author_word, judge_host
+from airflow_dagsched.launch.class_archive.verdict import Possible, Verdict, find_author_word, find_kind, judge_host
 
 
 def choose_archive(
     shelf: Shelf, spark_submit: Path, master: str, settings: Mapping[str, str], environment: Mapping[str, str]
 ) -> Verdict:
     """What a submit to ``master`` with ``settings`` in ``environment`` is to tell its driver's Java of archives."""
-    if (said := find_author_word(settings, environment)) is not None:
-        return said
     found = look_at_host(spark_submit, settings, environment)
+    if (said := find_author_word(settings, environment)) is not None:
+        # Executors may have one all the same.
+        return said if isinstance(found, Verdict) else replace(said, kind=find_kind(found))
     if isinstance(found, Verdict):
         return found
     host = see_from(shelf, found, master)

@@ -8,13 +8,15 @@ from airflow_dagsched.class_archives.look import look_at_host
 from airflow_dagsched.class_archives.shelf import Shelf
 from airflow_dagsched.launch.class_archive.host import Host, compute_key
 
-# Keeps what it is told, and writes 2 MB where Java is told to write an archive.
+# Keeps what it is told, writes 2 MB where Java is told to write an archive, and ends as Java does that crashes over one
+# while there is a file "crash".
 SUBMIT = """#!/bin/sh
 while [ $# -gt 0 ]; do [ "$1" = --properties-file ] && properties="$2"; last="$1"; shift; done
 cp "$properties" "{folder}/$$.told"
 echo "SPARK_CONF_DIR=$SPARK_CONF_DIR" >> "{folder}/$$.told"
 archive=$(sed -n 's/.*ArchiveClassesAtExit=//p' "$properties")
 [ -n "$archive" ] && head -c {size} /dev/zero > "$archive"
+[ -e "{folder}/crash" ] && grep -q SharedArchiveFile "$properties" && kill -SEGV $$
 [ "$last" != fail ]
 """
 LARGE = 2 << 20

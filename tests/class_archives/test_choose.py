@@ -80,8 +80,10 @@ def test_a_conf_folder_with_files_has_none(host: PlayedHost) -> None:
     assert choose(host).reason == "conf_folder"
     assert choose(host, "k8s://https://api").reason == "conf_folder"
     assert choose(host, "local[2]").reason == "missing"
-    (conf / "spark-env.sh").touch()
-    assert choose(host, "local[2]").reason == "conf_folder"
+    for name in ("spark-env.sh", "java-opts"):
+        (conf / name).touch()
+        assert choose(host, "local[2]").reason == "conf_folder"
+        (conf / name).unlink()
 
 
 def test_a_conf_folder_with_files_may_come_last(host: PlayedHost) -> None:

@@ -13,10 +13,12 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.streams.private_folder import PROPERTIES, StartCommand, write_private_folder
+from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.provider.info import get_provider_info
 from airflow_dagsched.provider.spec.configuration import has_class_archives, read_cache_dir, read_executor_archive
 from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
 from airflow_dagsched.provider.submission.started_settings import make_missing_archive, settle_command
+from airflow_dagsched.provider.warm.offer import Offer
 from tests.class_archives.hosts import PlayedHost
 
 LOGGER = "airflow_dagsched.provider.submission.class_archive"
@@ -146,6 +148,19 @@ def test_executors_of_this_host_have_the_driver_s(host: PlayedHost, monkeypatch:
     host.put_archive()
     connect(monkeypatch, "local-cluster[2,1,1024]")
     assert submit(host).count("cache/class-archives") == 2
+
+
+def test_a_warm_application_that_crashes_over_it_is_started_again_without(host: PlayedHost) -> None:
+    """Nobody serves the run here: that is said as of any submit that fails."""
+    host.put_archive()
+    (host.folder / "crash").touch()
+    (host.folder / "cache" / "warm").mkdir(mode=0o700)
+    hook = FollowedSubmit(spark_binary=str(host.submit), application_args=["manifest"])
+    hook.offer = Offer(Terms(60.0, 5), host.folder / "cache", "dag.flow", "spark_default", "pool", "queue", ())
+    with pytest.raises(AirflowException):
+        hook.submit("driver.py")
+    assert sorted("SharedArchiveFile" in told for told in host.told) == [False, True]
+    assert list(host.shelf.list_notes()) == []
 
 
 def make_private(host: PlayedHost) -> tuple[Path, StartCommand]:

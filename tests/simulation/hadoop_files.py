@@ -18,7 +18,7 @@ class HadoopFiles(HadoopStore):
     def __init__(self, world: World, tree: Tree, clock: Clock) -> None:
         self._clock = clock
         self._system = FileSystem(world, tree)
-        self._jvm = _JVM
+        self._spark = SimpleNamespace(_jvm=_JVM)
 
     def _move(self, source: str, target: str) -> None:
         self._system.rename_new(source, target)
@@ -31,11 +31,12 @@ class HadoopFiles(HadoopStore):
         self._system.put(path, text)
 
 
-_JVM = SimpleNamespace()
-_JVM.org = SimpleNamespace(
-    apache=SimpleNamespace(commons=SimpleNamespace(io=SimpleNamespace(IOUtils=SimpleNamespace())))
-)
-_JVM.org.apache.commons.io.IOUtils.toString = lambda stream, encoding: stream.text
+class _Jvm:
+    """Java's classes, by their whole names, as far as the store asks for any."""
+
+
+_JVM = _Jvm()
+setattr(_JVM, "org.apache.commons.io.IOUtils", SimpleNamespace(toString=lambda stream, encoding: stream.text))
 
 
 class FileSystem:

@@ -16,6 +16,7 @@ HOME = Path(pyspark.__file__).parent
 SITE = str(HOME.parent)
 ZIPS = sorted(str(file) for file in (HOME / "python" / "lib").glob("*.zip"))
 CHECKOUT = Path(__file__).parents[2]
+PROGRAMS = ("driver", "stream_driver", "training", "warm_driver")
 
 
 def settle(path: list[str], home: Path = HOME) -> list[str]:
@@ -65,7 +66,7 @@ def run_python(*arguments: str) -> str:
     return done.stderr.decode(errors="replace")
 
 
-@pytest.mark.parametrize("program", ["spark/driver/main.py", "spark/stream_driver/main.py", "spark/training/main.py"])
+@pytest.mark.parametrize("program", [f"spark/{each}/main.py" for each in PROGRAMS])
 def test_each_program_loads_it_compiled(program: str) -> None:
     """That it then lacks its arguments is no matter here."""
     said = run_python(str(CHECKOUT / "airflow_dagsched" / program))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.provider.warm.applications import tell_end
+from tests.warm import held
 from tests.warm.kit import Begun, Lab, flow_of, list_children, open_lab, read_if_there, wait_until
 
 pytestmark = [pytest.mark.spark]
@@ -24,6 +26,15 @@ def rows(spark: Any) -> Any:
 def total(rows: Any) -> int:
     print("counted")
     return int(rows.count())
+
+
+def tell_run(spark: Any) -> list[Any]:
+    """What the step, and a Python process of Java's, see of the run's own environment."""
+    import os
+
+    name = "AIRFLOW_CTX_DAG_RUN_ID"
+    seen = spark.sparkContext.parallelize([1], 1).map(lambda _: os.environ.get(name)).collect()
+    return [os.environ[name], *seen]
 
 
 def wait(spark: Any) -> None:
@@ -75,6 +86,30 @@ def test_runs_go_on_in_one_application_until_one_fails(lab: Lab) -> None:
     assert (failed.code, failed.number) == (1, 3)
     assert "no such thing" in str([each for each in failed.events if getattr(each, "failure", None)])
     assert not lab.list_warm()
+
+
+def test_no_run_sees_what_airflow_says_of_another(lab: Lab) -> None:
+    for run in ("first", "second"):
+        served = lab.run(flow_of(tell_run, dated=True), environment={"AIRFLOW_CTX_DAG_RUN_ID": run})
+        assert served.values == {"tell_run": [run, None]}, served.output
+    assert served.number == 2
+
+
+def test_a_new_application_waits_for_whoever_started_it(lab: Lab) -> None:
+    """Another that comes between gets one of its own: it would wait for a run, and end with it, that is not its own."""
+    hold = lab.folder / "hold"
+    hold.write_text("before the manifest is handed over")
+    lab.variables[held.VARIABLE] = str(hold)
+    lab.relay = (sys.executable, held.__file__, "relay")
+    first = lab.begin(flow_of(rows, total, dated=True))
+    wait_until((lab.folder / held.REACHED).exists, "the first is about to hand its manifest over", 400)
+    lab.relay = ()
+    second = lab.run(flow_of(rows, total, dated=True))
+    hold.unlink()
+    assert (second.code, second.number) == (0, 1), second.output
+    ended = first.end()
+    assert (ended.code, ended.number) == (0, 1), ended.output
+    assert ended.application != second.application
 
 
 @pytest.mark.warm

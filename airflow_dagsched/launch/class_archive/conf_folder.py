@@ -20,15 +20,17 @@ from airflow_dagsched.launch.class_archive.host import Host
 
 DEFAULTS = "spark-defaults.conf"
 CONF_DIR, LAST_ON_PATH = "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH"
-_RUN = frozenset({"spark-env.sh"})
-"""What spark-submit runs from there, which may change all else."""
+_FOR_SUBMIT = frozenset({"spark-env.sh", "java-opts"})
+"""What spark-submit itself looks for there: a program that may change all else, and options of the driver's Java."""
 _LOOKED_FOR_HERE = ("local", "spark://")
 """Masters whose clients take no file out of the folder that ``SPARK_CONF_DIR`` names: YARN's and Kubernetes' do."""
 
 
 def can_come_last(host: Host, master: str) -> bool:
     """Whether a driver may find the files of its conf folder behind the jars."""
-    return bool(host.conf_files) and master.startswith(_LOOKED_FOR_HERE) and not _RUN.intersection(host.conf_files)
+    return (
+        bool(host.conf_files) and master.startswith(_LOOKED_FOR_HERE) and not _FOR_SUBMIT.intersection(host.conf_files)
+    )
 
 
 def put_last(host: Host, no_folder: str) -> Host:

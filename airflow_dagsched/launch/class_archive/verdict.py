@@ -64,10 +64,15 @@ def find_author_word(settings: Mapping[str, str], environment: Mapping[str, str]
     return Verdict("author") if names_archive(filter(None, options)) else None
 
 
+def find_kind(host: Host) -> Kind | None:
+    """The kind of archives that its Java takes; None: none, or it is not known."""
+    version = read_java_version(host.release)
+    return None if version is None else choose_kind(version)
+
+
 def judge_host(host: Host) -> Possible | Verdict:
     """Whether Java takes an archive there at all."""
-    version = read_java_version(host.release)
-    kind = None if version is None else choose_kind(version)
+    version, kind = read_java_version(host.release), find_kind(host)
     if version is None:
         return Verdict("no_java", host.java)
     if kind is None:
@@ -75,5 +80,5 @@ def judge_host(host: Host) -> Possible | Verdict:
     if not host.jars:
         return Verdict("no_spark", host.spark_home)
     if host.unfit:
-        return Verdict("class_path", host.unfit[0])
-    return Verdict("conf_folder", host.conf_folder) if host.conf_files else Possible(host, kind)
+        return Verdict("class_path", host.unfit[0], kind)
+    return Verdict("conf_folder", host.conf_folder, kind) if host.conf_files else Possible(host, kind)

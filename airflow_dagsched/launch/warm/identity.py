@@ -22,11 +22,17 @@ from dataclasses import dataclass
 OF_ONE_RUN = frozenset({"spark.app.name"})
 """Settings that say nothing of how an application works."""
 SIZES = ("spark.driver.memory", "spark.executor.memory")
-OWN_PREFIXES = ("AIRFLOW_CTX_", "DAGSCHED_")
+OF_A_TASK = "AIRFLOW_CTX_"
+"""Begins what Airflow says of a task. Java, which serves many, has none of it."""
+OWN_PREFIXES = (OF_A_TASK, "DAGSCHED_")
 OWN_VARIABLES = frozenset({"_", "OLDPWD", "SHLVL", "PWD", "TRACEPARENT", "TRACESTATE", "_AIRFLOW_PROCESS_CONTEXT"})
 """Of the environment of one task: what the steps see of these is their own run's."""
-JAVA_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
-_CLASS_ARCHIVE = re.compile(r"-X(?:X:(?:[+-]?AutoCreate)?(?:SharedArchiveFile|AOTCache)|share:|log:(?:cds|aot))\S*")
+JAVA_OPTIONS = frozenset(
+    f"spark.{process}.{which}JavaOptions" for process in ("driver", "executor") for which in ("default", "extra")
+)
+_CLASS_ARCHIVE = re.compile(
+    r"-X(?:X:(?:(?:[+-]?AutoCreate)?(?:SharedArchiveFile|AOTCache)|[+]IgnoreUnrecognizedVMOptions)|share:|log:(?:cds|aot))\S*"
+)
 """Options that only say what Java loads faster: an archive that is there since the first run changes nothing else."""
 _SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
 _UNITS = {"k": 1 / 1024, "": 1.0, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
@@ -74,18 +80,23 @@ def describe_wanted(start: Start, files: Iterable[tuple[str, int, int]]) -> Want
     """
     sizes = {name: size for name in SIZES if (size := read_mib(start.settings.get(name, ""))) is not None}
     settings = {
-        name: _leave_out_archive(value) if name in JAVA_OPTIONS else value
-        for name, value in start.settings.items()
-        if name not in OF_ONE_RUN and name not in sizes
+        name: value
+        for name, value in map(_leave_out_archive, start.settings.items())
+        if name not in OF_ONE_RUN and name not in sizes and not (name in JAVA_OPTIONS and not value)
     }
-    environment = {name: value for name, value in start.environment.items() if not is_of_one_task(name)}
+    environment = select_common(start.environment)
     rest = [start.command, start.connection, start.pool, start.queue, start.folder, start.user, start.python]
     return Wanted(_hash_value([settings, environment, rest]), _hash_value(sorted(files)), sizes)
 
 
-def is_of_one_task(variable: str) -> bool:
+def _is_of_one_task(variable: str) -> bool:
     """Whether an environment variable is another one in each task."""
     return variable in OWN_VARIABLES or variable.startswith(OWN_PREFIXES)
+
+
+def select_common(environment: Mapping[str, str]) -> dict[str, str]:
+    """What of a task's environment another one has, too."""
+    return {name: value for name, value in environment.items() if not _is_of_one_task(name)}
 
 
 def read_mib(told: str) -> float | None:
@@ -94,8 +105,9 @@ def read_mib(told: str) -> float | None:
     return float(match[1]) * _UNITS[match[2].lower()] if match else None
 
 
-def _leave_out_archive(options: str) -> str:
-    return " ".join(_CLASS_ARCHIVE.sub("", options).split())
+def _leave_out_archive(setting: tuple[str, str]) -> tuple[str, str]:
+    name, value = setting
+    return name, " ".join(_CLASS_ARCHIVE.sub("", value).split()) if name in JAVA_OPTIONS else value
 
 
 def _hash_value(value: object) -> str:

@@ -145,8 +145,10 @@ class FollowedSubmit(SparkSubmitHook):
         """The command to run: spark-submit, or what finds a warm application, or starts one that stays."""
         if self.offer is None:
             return super()._build_spark_submit_command(application)
-        (manifest,), self._application_args = self._application_args or [], []
+        (manifest,) = arguments = self._application_args or []
+        self._application_args = []  # the host has none of a run's own; a second submit needs them again
         command = super()._build_spark_submit_command(HOST)
+        self._application_args = arguments
         request = build_request(self.offer, command, manifest, self._settled, self._whole_environment)
         return store_request(request, self._file.parent)
 

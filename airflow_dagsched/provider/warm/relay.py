@@ -30,6 +30,7 @@ import socket
 
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.warm.about import ABOUT, OUTPUT, About
+from airflow_dagsched.launch.warm.identity import OF_A_TASK
 from airflow_dagsched.launch.warm.messages import (
     Ended,
     Refused,
@@ -121,6 +122,8 @@ class Relay:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                # Java's is that of the processes of Python functions, in all runs.
+                env={name: value for name, value in os.environ.items() if not name.startswith(OF_A_TASK)},
             )
         self._output = (folder / OUTPUT).open("rb")
         while not (folder / NAME).exists() or (link := self._hand_over(folder)) is None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_dagsched.launch.warm.about import ENDED, OUTPUT, About, read_about
-from airflow_dagsched.launch.warm.identity import is_of_one_task
+from airflow_dagsched.launch.warm.identity import select_common
 from airflow_dagsched.launch.warm.messages import (
     EndAsked,
     Ended,
@@ -33,7 +33,7 @@ from airflow_dagsched.launch.warm.messages import (
 )
 from airflow_dagsched.launch.warm.serving import Command, Event, Serving, take_event
 from airflow_dagsched.private_socket import check_peer, listen_in, receive_text, send_text
-from airflow_dagsched.process_names import is_gone
+from airflow_dagsched.process_names import is_gone, name_process
 from airflow_dagsched.spark.driver.program import FAILED, OK, STOPPED, Source, main
 from airflow_dagsched.spark.warm_driver.attached import attach_session, let_go, remove_rest
 from airflow_dagsched.spark.warm_driver.children import Child, fork_child, see_end
@@ -161,14 +161,14 @@ class Host:
         link, _ = self._listener.accept()
         link.settimeout(ANSWER_WITHIN_S)
         try:
-            check_peer(link)
+            peer = check_peer(link)
             received = receive_text(link)
             message = decode_message(received[0]) if received is not None else None
         except (OSError, ValueError):
             link.close()
             return
         if isinstance(message, RunAsked):
-            self._take_asked(Asked(link, message, received[1] if received is not None else []))
+            self._take_asked(Asked(link, message, received[1] if received is not None else []), peer)
             return
         with link:
             if isinstance(message, StatusAsked):
@@ -177,14 +177,19 @@ class Host:
                 _send(link, self._describe())
                 self._happen("told_at_once" if message.at_once else "told", message.reason)
 
-    def _take_asked(self, asked: Asked) -> None:
-        if self.serving.state not in ("waiting", "idle") or len(asked.files) != 2:
-            _send(asked.link, Refused("another run is at work"))
+    def _take_asked(self, asked: Asked, peer: int) -> None:
+        if self.serving.state not in ("waiting", "idle") or len(asked.files) != 2 or not self._is_for(peer):
+            _send(asked.link, Refused("another run is at work, or awaited"))
             asked.close()
             return
         self.asked = asked
         self._selector.register(asked.link, selectors.EVENT_READ, self._hear_relay)
         self._happen("asked")
+
+    def _is_for(self, peer: int) -> bool:
+        """Whether a run of that process may be the next: the first one is whoever's who started the application."""
+        starter = self.about.starter
+        return self.serving.state != "waiting" or not starter or name_process(peer) == starter
 
     def _hear_relay(self) -> None:
         assert self.asked is not None
@@ -265,8 +270,8 @@ class Host:
                 os.truncate(self.folder / OUTPUT, 0)
         told = self.asked.run.environment
         if self._added is None:
-            self._added = {name: value for name, value in os.environ.items() if told.get(name) != value}
-            self._added = {name: value for name, value in self._added.items() if not is_of_one_task(name)}
+            common = select_common(os.environ)
+            self._added = {name: value for name, value in common.items() if told.get(name) != value}
         self._order(Order("prepare", told))
 
     def _fork_run(self) -> None:

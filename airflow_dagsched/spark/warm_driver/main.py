@@ -11,6 +11,10 @@ if __name__ == "__main__":
     here = Path(__file__).resolve().parent
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != here]
 
+    from airflow_dagsched.spark.python_path import prefer_compiled
+
+    prefer_compiled()
+
     from airflow_dagsched.spark.warm_driver.host import run_host
 
     sys.exit(run_host(Path(sys.argv[1])))

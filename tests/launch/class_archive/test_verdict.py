@@ -29,6 +29,7 @@ def test_why_a_host_has_none(change: dict[str, Any], reason: str) -> None:
     found = judge_host(replace(HOST, **change))
     assert isinstance(found, Verdict)
     assert found.reason == reason
+    assert found.kind == ("dynamic" if reason in ("conf_folder", "class_path") else None), "executors may have one"
     assert "{}" not in str(found)
 
 

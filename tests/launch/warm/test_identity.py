@@ -21,6 +21,7 @@ START = Start(
 )
 CODE = (("/dags/a.py", 10, 1),)
 ARCHIVE = "-XX:SharedArchiveFile=/c.jsa -Xlog:cds=off"
+OF_EXECUTORS = "-XX:+IgnoreUnrecognizedVMOptions -XX:SharedArchiveFile=/c.jsa -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def wanted(**fields: object) -> Wanted:
@@ -51,6 +52,7 @@ def test_what_differs_is_another_application(field: str, other: object) -> None:
     [
         ("settings", {**START.settings, "spark.app.name": "c.d"}),
         ("settings", {**START.settings, "spark.driver.defaultJavaOptions": f"-Xss4m {ARCHIVE}"}),
+        ("settings", {**START.settings, "spark.executor.defaultJavaOptions": OF_EXECUTORS}),
         ("environment", {**START.environment, "AIRFLOW_CTX_DAG_RUN_ID": "two", "DAGSCHED_NONCE": "m"}),
     ],
 )  # fmt: skip
