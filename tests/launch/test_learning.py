@@ -42,6 +42,15 @@ def test_a_start_is_all_but_the_steps() -> None:
     assert state.connections == {"spark": Connection(application_start_s=10.0, recent_start_s=(10.0,))}
 
 
+def test_a_warm_start_is_another_one_than_a_cold() -> None:
+    """18 s of steps, of 30 s in an application of its own, of 18.5 s in one that was there."""
+    end = StepDone("a", "success", seconds=18.0)
+    state = update_history(State(), "spark", [ran(end, seconds=30.0), ran(end, seconds=18.5, warm=True)])
+    assert state.connections["spark"] == Connection(
+        application_start_s=12.0, recent_start_s=(12.0,), warm_start_s=0.5, recent_warm_s=(0.5,)
+    )
+
+
 def test_medians_of_the_last_five_runs() -> None:
     """99, 3, 1, 2, 5, 4: the first is forgotten."""
     state = State()

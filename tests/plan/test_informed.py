@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow_dagsched.model.state import Connection, Measured, State
 from airflow_dagsched.plan.measurements import apply_measurements
 from airflow_dagsched.plan.planner import plan
+from airflow_dagsched.plan.settings import DEFAULTS, Settings
 from tests.plan.drawn import drawn, standalone
 
 
@@ -32,3 +33,16 @@ def test_each_connection_has_its_own_start() -> None:
         apply_measurements(drawn("a"), cluster, state, connection=name)[1] for name in ("near", "far", "other", None)
     ]
     assert [(at.application_start_s, at.spill_mb_s) for at in found] == [(3.0, 900.0), *[(8.0, 200.0)] * 3]
+
+
+def test_a_warm_application_costs_what_one_took_to_take_a_run() -> None:
+    """Each kind of start is known by itself, and a warm one is never dearer than a cold one."""
+    warm, cluster, flow = Settings(warm=True), standalone(2), drawn("a")
+    for seen, cold_s, warm_s in (
+        (Connection(), 8.0, 1.0),
+        (Connection(application_start_s=5.0, warm_start_s=0.4), 5.0, 0.4),
+        (Connection(application_start_s=5.0, warm_start_s=7.0), 5.0, 5.0),
+    ):
+        state = State(connections={"c": seen})
+        starts = [apply_measurements(flow, cluster, state, settings=each)[1] for each in (DEFAULTS, warm)]
+        assert [plan(flow, each).groups[0].time.start for each in starts] == [cold_s, warm_s]

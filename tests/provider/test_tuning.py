@@ -16,12 +16,16 @@ from msgspec.structs import replace
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.launch.history.learning import Ran
 from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.launch.warm.about import ABOUT, FOLDER, About
+from airflow_dagsched.launch.warm.identity import Wanted
+from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.model.codec import encode_value, format_json, read_file
 from airflow_dagsched.model.state import Connection, State
 from airflow_dagsched.plan.plan_types import Group, Plan
 from airflow_dagsched.plan.planner import plan
 from airflow_dagsched.plan.spill import Spill
+from airflow_dagsched.private_socket import listen_in
 from airflow_dagsched.provider.clusters.planner_hook import PlannerHook
 from airflow_dagsched.provider.commands import actions
 from airflow_dagsched.provider.commands.tuning import tune
@@ -42,10 +46,10 @@ def rows(spark, *, above=None):
     return spark.range(3)
 
 
-def flow_in(dag: DAG, folder: Path, names: str = "ab") -> SparkDataflow:
+def flow_in(dag: DAG, folder: Path, names: str = "ab", **more: Any) -> SparkDataflow:
     """A chain of steps in the DAG of ``sales.py``."""
     dag.fileloc = str(folder / "sales.py")
-    with SparkDataflow("f", work_dir=str(folder), cluster=CLUSTER) as flow:
+    with SparkDataflow("f", work_dir=str(folder), cluster=CLUSTER, **more) as flow:
         above = None
         for name in names:
             above = rows.override(task_id=name)(above=above)
@@ -181,6 +185,24 @@ def test_what_was_measured_over_the_connection_that_is_asked_counts(
     for name, start_s in (("spark_default", 100.0), ("other", 1.0)):
         assert tune(flow, PlannerHook(name)).plan.groups[0].time.start == start_s
         assert PlannerHook(name).plan(flow).groups[0].time.start == start_s
+
+
+def test_where_an_application_is_warm_its_start_is_priced(
+    dag: DAG, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over the same connection, as long as its host listens, and where ``warm=`` is asked for."""
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__CACHE_DIR", str(tmp_path / "cache"))
+    cold = flow_in(dag, tmp_path)
+    with fresh() as other:
+        warm = flow_in(other, tmp_path, warm="10 minutes")
+    folder = tmp_path / "cache" / FOLDER / "other"
+    folder.mkdir(mode=0o700, parents=True)
+    about = About("sales.f", "spark_default", 0.0, Wanted("k", "c", {}), Terms(60.0, 5), "", "")
+    (folder / ABOUT).write_text(about.to_json())
+    hook = PlannerHook("spark_default")
+    with listen_in(folder):
+        assert [hook.plan(each).groups[0].time.start for each in (cold, warm)] == [8.0, 1.0]
+    assert hook.plan(warm).groups[0].time.start == 8.0
 
 
 def test_a_hook_plans_for_the_cluster_that_the_dataflow_declares(dag: DAG, tmp_path: Path) -> None:
