@@ -62,7 +62,8 @@ def find_host(lab: Lab) -> dict[str, int]:
         for each in Path("/proc").iterdir()
         if each.name.isdigit() and mine in (line := read_if_there(each / "cmdline"))
     }
-    java = [pid for pid, words in found.items() if words[0].endswith("java")][:1]
+    # What Java has just forked looks like it for a moment, and has no child.
+    java = [pid for pid, words in found.items() if words[0].endswith("java") and list_children(pid)][:1]
     host = [pid for parent in java for pid in list_children(parent) if pid in found][:1]
     children = [pid for parent in host for pid in list_children(parent) if pid in found]
     return dict(zip(("java", "host", "keeper", "run"), (*java, *host, *children), strict=False))
