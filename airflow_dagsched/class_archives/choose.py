@@ -19,12 +19,11 @@ def choose_archive(
     shelf: Shelf, spark_submit: Path, master: str, settings: Mapping[str, str], environment: Mapping[str, str]
 ) -> Verdict:
     """What a submit to ``master`` with ``settings`` in ``environment`` is to tell its driver's Java of archives."""
-    found = look_at_host(spark_submit, settings, environment)
-    if (said := find_author_word(settings, environment)) is not None:
-        # Executors may have one all the same.
-        return said if isinstance(found, Verdict) else replace(said, kind=find_kind(found))
+    said, found = find_author_word(settings, environment), look_at_host(spark_submit, settings, environment)
     if isinstance(found, Verdict):
-        return found
+        return said or found
+    if said is not None:
+        return replace(said, kind=find_kind(found))  # executors may have one all the same
     host = see_from(shelf, found, master)
     possible = judge_host(host)
     verdict = possible if isinstance(possible, Verdict) else look_on_shelf(shelf, possible)

@@ -256,6 +256,19 @@ def list_processes(text: str) -> dict[int, list[str]]:
     return {pid: words for pid, each in mine.items() if (words := read_if_there(each / "cmdline").split("\0"))[0]}
 
 
+def name_parts(processes: Mapping[int, list[str]]) -> dict[str, int]:
+    """Those of one warm application, by what they are, as far as they are there.
+
+    :param processes: words of the command line of each.
+    """
+    javas = [pid for pid, words in processes.items() if words[0].endswith("java")]
+    # What Java has just forked looks like it for a moment, and has no child.
+    java = sorted(javas, key=lambda pid: not list_children(pid))[:1]
+    host = [child for pid in java for child in list_children(pid) if child in processes][:1]
+    children = [child for pid in host for child in list_children(pid) if child in processes]
+    return dict(zip(("java", "host", "keeper", "run"), (*java, *host, *children), strict=False))
+
+
 def read_if_there(path: Path) -> str:
     """Empty where it is not, as files of a process that has ended are."""
     try:

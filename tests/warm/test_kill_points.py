@@ -37,6 +37,7 @@ from tests.warm.kit import (
     flow_of,
     list_children,
     list_processes,
+    name_parts,
     open_lab,
     sleeping_process,
     wait_until,
@@ -134,12 +135,7 @@ def read(spark: Any) -> int:
 
 def find_processes(lab: Lab, begun: Begun, launch: int) -> dict[str, int]:
     """Who may be killed, by what it is; those that are there."""
-    mine = list_processes(str(lab.warm))
-    java = [pid for pid in mine if mine[pid][0].endswith("java")]
-    hosts = [child for pid in java for child in list_children(pid) if child in mine]
-    children = [child for pid in hosts for child in list_children(pid)]
-    found = dict(zip(("java", "host", "keeper", "run"), (*java[:1], *hosts[:1], *children), strict=False))
-    return {**found, "relay": begun.relay.pid, "launch": launch}
+    return {**name_parts(list_processes(str(lab.warm))), "relay": begun.relay.pid, "launch": launch}
 
 
 def come_to(lab: Lab, begun: Begun, at: str) -> None:

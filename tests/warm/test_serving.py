@@ -14,7 +14,7 @@ import pytest
 from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.provider.warm.applications import tell_end
 from tests.warm import held
-from tests.warm.kit import Begun, Lab, flow_of, list_children, open_lab, read_if_there, wait_until
+from tests.warm.kit import Begun, Lab, flow_of, list_processes, name_parts, open_lab, wait_until
 
 pytestmark = [pytest.mark.spark]
 
@@ -56,17 +56,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 def find_host(lab: Lab) -> dict[str, int]:
     """Processes of the only application, by what they are; those that are there."""
-    mine = str(lab.list_warm()[0].folder)
-    found = {
-        int(each.name): line.split("\0")
-        for each in Path("/proc").iterdir()
-        if each.name.isdigit() and mine in (line := read_if_there(each / "cmdline"))
-    }
-    # What Java has just forked looks like it for a moment, and has no child.
-    java = [pid for pid, words in found.items() if words[0].endswith("java") and list_children(pid)][:1]
-    host = [pid for parent in java for pid in list_children(parent) if pid in found][:1]
-    children = [pid for parent in host for pid in list_children(parent) if pid in found]
-    return dict(zip(("java", "host", "keeper", "run"), (*java, *host, *children), strict=False))
+    return name_parts(list_processes(str(lab.list_warm()[0].folder)))
 
 
 def begin_waiting(lab: Lab) -> Begun:

@@ -28,9 +28,8 @@ _LOOKED_FOR_HERE = ("local", "spark://")
 
 def can_come_last(host: Host, master: str) -> bool:
     """Whether a driver may find the files of its conf folder behind the jars."""
-    return (
-        bool(host.conf_files) and master.startswith(_LOOKED_FOR_HERE) and not _FOR_SUBMIT.intersection(host.conf_files)
-    )
+    files = host.conf_files
+    return bool(files) and master.startswith(_LOOKED_FOR_HERE) and not _FOR_SUBMIT.intersection(files)
 
 
 def put_last(host: Host, no_folder: str) -> Host:

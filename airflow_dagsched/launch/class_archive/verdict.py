@@ -72,11 +72,10 @@ def find_kind(host: Host) -> Kind | None:
 
 def judge_host(host: Host) -> Possible | Verdict:
     """Whether Java takes an archive there at all."""
-    version, kind = read_java_version(host.release), find_kind(host)
-    if version is None:
-        return Verdict("no_java", host.java)
+    kind = find_kind(host)
     if kind is None:
-        return Verdict("old_java", str(version))
+        version = read_java_version(host.release)
+        return Verdict("no_java", host.java) if version is None else Verdict("old_java", str(version))
     if not host.jars:
         return Verdict("no_spark", host.spark_home)
     if host.unfit:

@@ -79,14 +79,12 @@ def describe_wanted(start: Start, files: Iterable[tuple[str, int, int]]) -> Want
     :param files: name, bytes and time of last change of each file of code.
     """
     sizes = {name: size for name in SIZES if (size := read_mib(start.settings.get(name, ""))) is not None}
-    settings = {
-        name: value
-        for name, value in map(_leave_out_archive, start.settings.items())
-        if name not in OF_ONE_RUN and name not in sizes and not (name in JAVA_OPTIONS and not value)
-    }
+    apart = {*OF_ONE_RUN, *sizes, *JAVA_OPTIONS}
+    settings = {name: value for name, value in start.settings.items() if name not in apart}
+    options = {name: _leave_out_archive(start.settings.get(name, "")) for name in JAVA_OPTIONS}
     environment = select_common(start.environment)
     rest = [start.command, start.connection, start.pool, start.queue, start.folder, start.user, start.python]
-    return Wanted(_hash_value([settings, environment, rest]), _hash_value(sorted(files)), sizes)
+    return Wanted(_hash_value([settings, options, environment, rest]), _hash_value(sorted(files)), sizes)
 
 
 def _is_of_one_task(variable: str) -> bool:
@@ -105,9 +103,8 @@ def read_mib(told: str) -> float | None:
     return float(match[1]) * _UNITS[match[2].lower()] if match else None
 
 
-def _leave_out_archive(setting: tuple[str, str]) -> tuple[str, str]:
-    name, value = setting
-    return name, " ".join(_CLASS_ARCHIVE.sub("", value).split()) if name in JAVA_OPTIONS else value
+def _leave_out_archive(options: str) -> str:
+    return " ".join(_CLASS_ARCHIVE.sub("", options).split())
 
 
 def _hash_value(value: object) -> str:

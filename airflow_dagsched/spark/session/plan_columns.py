@@ -204,7 +204,7 @@ def _give_columns(df: DataFrame, leaf: Any, output: Any) -> Any:
     session = df.sparkSession
     gateway = session.sparkContext._gateway
     assert gateway is not None
-    made = gateway.new_array(find_class(df.sparkSession, "java.lang.Object"), leaf.productArity())
+    made = gateway.new_array(find_class(session, "java.lang.Object"), leaf.productArity())
     made[0] = output
     for at in range(1, leaf.productArity()):
         made[at] = leaf.productElement(at)

@@ -117,9 +117,8 @@ class JavaState:
         new = self._find("java.util.HashSet")(all_)
         new.removeAll(self._threads)
         self._threads = all_
-        inherited = (
-            self._find("java.lang.Class").forName("java.lang.Thread").getDeclaredField("inheritableThreadLocals")
-        )
+        threads = self._find("java.lang.Class").forName("java.lang.Thread")
+        inherited = threads.getDeclaredField("inheritableThreadLocals")
         inherited.setAccessible(True)
         for thread in new:
             inherited.set(thread, None)
