@@ -135,7 +135,7 @@ def test_the_next_run_has_it(cache: Path, caplog: pytest.LogCaptureFixture) -> N
     with caplog.at_level(logging.INFO, LOGGER):
         said, _ = run()
     assert find_archive(cache).name in said["mapped"]
-    assert [each.message for each in caplog.records if each.name == LOGGER] == []
+    assert [each.getMessage() for each in caplog.records if each.name == LOGGER] == []
 
 
 def cut(file: Path) -> None:
@@ -243,7 +243,7 @@ def test_what_others_may_have_written_is_not_used(
         said, _ = run()
     assert said["count"] == 3
     assert "elsewhere.jsa" not in said["mapped"]
-    (line,) = (each.message for each in caplog.records if each.name == LOGGER)
+    (line,) = (each.getMessage() for each in caplog.records if each.name == LOGGER)
     assert "none is used" in line
 
 

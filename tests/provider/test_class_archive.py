@@ -79,7 +79,7 @@ def test_the_first_run_has_none_and_the_next_one_what_it_left(
     (file,) = host.shelf.folder.glob("*.jsa")
     assert f"{DRIVER}=-Da=b -XX:SharedArchiveFile={file} -Xlog:cds=off" in told
     assert host.told == [], "nothing more was made"
-    assert [each.message for each in caplog.records if each.name == LOGGER] == []
+    assert [each.getMessage() for each in caplog.records if each.name == LOGGER] == []
 
 
 def test_a_run_that_fails_has_none_made(host: PlayedHost) -> None:
@@ -101,7 +101,7 @@ def test_what_can_t_be_made_is_not_tried_at_each_run(
     assert len(host.told) == 1, "the training, and no proof"
     with caplog.at_level(logging.INFO, LOGGER):
         submit(host)
-    (line,) = (each.message for each in caplog.records if each.name == LOGGER)
+    (line,) = (each.getMessage() for each in caplog.records if each.name == LOGGER)
     assert "Java wrote no archive" in line
     assert sorted(path.name.partition(".")[2] for path in host.shelf.folder.iterdir()) == ["", "failed.json"]
 

@@ -88,7 +88,7 @@ def test_nobody_waits_for_a_server_that_is_away(airflow: Airflow, caplog: pytest
     airflow.up.set()
     assert teller.close()
     assert airflow.told == ["x of c", "feed abc"]
-    assert [record.message.split(":")[0] for record in caplog.records] == [
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
         "Airflow can't be told of the steps now, which go on; it is tried again",
         "Airflow is told of the steps again",
     ]

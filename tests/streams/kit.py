@@ -15,7 +15,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,8 @@ SMALL = {
 DEADLINE_S = 180.0
 """For whatever a test waits for; only a failure takes so long."""
 POLL_S = 0.05
+REAPED = 255
+"""Exit code of a driver whose end the start of another has noticed: each start asks for those before."""
 
 
 def read_clicks(rows: Any) -> Any:
@@ -274,9 +276,11 @@ class Driver:
 
     def is_alive(self) -> bool:
         if self.code is None:
-            with suppress(ChildProcessError):
+            try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
                 self.code = os.waitstatus_to_exitcode(status) if pid else None
+            except ChildProcessError:
+                self.code = REAPED
         return self.code is None
 
     def kill(self) -> None:

@@ -60,7 +60,7 @@ def start_detached(places: EpochPlaces, work_dir: Path) -> int:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    _CHILDREN[:] = [each for each in (*_CHILDREN, child) if each.poll() is None]
+    _CHILDREN[:] = [*(each for each in _CHILDREN if each.poll() is None), child]
     return child.pid
 
 

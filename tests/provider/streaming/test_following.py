@@ -243,7 +243,7 @@ def test_a_log_that_stays_torn_is_told_to_a_person_once(
     assert isinstance(end, End)
     assert (end.state, str(torn) in end.reason) == ("failed", True)
     assert looks[-1] - looks[0] == TORN_S
-    assert len([each for each in caplog.records if "cannot look" in each.message]) == 1
+    assert len([each for each in caplog.records if "cannot look" in each.getMessage()]) == 1
     assert POLLS == {}
 
 
