@@ -25,8 +25,13 @@ METHODS = (
     "take", "toArrow", "toJSON", "toLocalIterator", "toPandas", "writeTo",
 )  # fmt: skip
 PROPERTIES = ("rdd", "write")
-# Statements that are a DataFrame, or look only at the catalog; all others (insert, create as ...) execute at once.
-_QUERY = re.compile(r"\s*(\(|select\b|with\b|from\b|values\b|table\b|show\b|describe\b|explain\b|set\b)", re.IGNORECASE)
+# A comment may go on after a backslash at the end of its line, or hold another: behind that, nothing is recognised.
+_COMMENTS = r"(?>\s|--(?>\\\r?\n|[^\r\n])*|/\*(?>(?!/\*|\*/).)*\*/)*+"
+_QUERY = re.compile(
+    _COMMENTS
+    + r"(\(|(select|values|table|show|describe|explain|set)\b|(with|from)\b(?!.*\b(insert|merge|update|delete)\b))",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def listen_to_actions() -> None:
@@ -69,10 +74,18 @@ def _place_in_pyspark(hook: Callable[..., Any], original: Any) -> Callable[..., 
     return hook
 
 
+def is_query(statement: str) -> bool:
+    """Whether the statement is a DataFrame, or looks only at the catalog; the others execute at once.
+
+    One that isn't recognised executes: then its inputs are kept whole, which costs time at most.
+    """
+    return _QUERY.match(statement) is not None
+
+
 def _wrap_statements(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def sql(self: SparkSession, *args: Any, **kwargs: Any) -> Any:
-        if not _QUERY.match(args[0] if args else kwargs["sqlQuery"]):
+        if not is_query(args[0] if args else kwargs["sqlQuery"]):
             _tell_turn(None)
         return original(self, *args, **kwargs)
 
