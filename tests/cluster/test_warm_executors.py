@@ -93,6 +93,24 @@ def test_between_runs_others_have_all_of_the_cluster(
     wait_until_free(started, lab)
 
 
+def test_a_smaller_run_has_executors_as_many_as_it_asks_for(started: StandaloneCluster, lab: Lab) -> None:
+    """It goes on in a larger application, and leaves the rest of the cluster to others."""
+    lab.settings.update(LIMITED)
+    first = lab.run(flow_of(work, dated=True))
+    assert (first.code, first.values.get("work")) == (0, [4950, EXECUTORS]), first.output
+    wait_until_free(started, lab)
+    before = count_executors(started, first)
+    lab.settings.update({"spark.cores.max": "2"})
+    second = lab.run(flow_of(work, dated=True))
+    assert (second.application, second.number) == (first.application, 2), second.output
+    assert second.values["work"] == [4950, 2]
+    assert count_executors(started, second) == before + 2
+    lab.settings.update(LIMITED)
+    third = lab.run(flow_of(work, dated=True))
+    assert (third.application, third.values["work"]) == (first.application, [4950, EXECUTORS]), third.output
+    wait_until_free(started, lab)
+
+
 def test_executors_that_come_too_late_go_back(started: StandaloneCluster, lab: Lab) -> None:
     """They were granted to a run that has ended when they are up."""
     ran = lab.run(flow_of(come_and_go, dated=True))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_dagsched.process_names import name_process
-from airflow_dagsched.spark.warm_driver.idle_executors import NO_LIMIT, read_target
+from airflow_dagsched.spark.warm_driver.idle_executors import NO_LIMIT, choose_target
 from airflow_dagsched.spark.warm_driver.idle_mark import NAME, IdleMark
 
 
@@ -50,13 +50,17 @@ def test_it_waits_since_it_began_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("master", "conf", "target"),
+    ("master", "conf", "sizes", "target"),
     [
-        ("spark://a:7077", {}, NO_LIMIT),
-        ("spark://a:7077", {"spark.executor.instances": "3"}, NO_LIMIT),
-        ("yarn", {}, 2),
-        ("yarn", {"spark.executor.instances": "3"}, 3),
+        ("spark://a:7077", {}, {}, NO_LIMIT),
+        ("spark://a:7077", {"spark.executor.cores": "2"}, {"spark.executor.instances": 3.0}, NO_LIMIT),
+        ("spark://a:7077", {"spark.executor.cores": "2", "spark.cores.max": "8"}, {"spark.cores.max": 4.0}, 2),
+        ("spark://a:7077", {"spark.cores.max": "8"}, {"spark.cores.max": 4.0}, NO_LIMIT),
+        ("yarn", {}, {}, 2),
+        ("yarn", {"spark.executor.instances": "4"}, {"spark.executor.instances": 3.0, "spark.cores.max": 1.0}, 3),
     ],
 )
-def test_it_asks_for_as_many_executors_as_at_first(master: str, conf: dict[str, str], target: int) -> None:
-    assert read_target(master, conf) == target
+def test_it_asks_for_as_many_executors_as_the_run_does(
+    master: str, conf: dict[str, str], sizes: dict[str, float], target: int
+) -> None:
+    assert choose_target(master, conf, sizes) == target

@@ -3,7 +3,7 @@
 ::
 
     equal        who starts it, where, over what, by what Java options, settings, environment, Python, in what pool
-    as large     memory: a larger application serves a smaller run
+    as large     memory, number of executors: a larger application serves a smaller run, with executors as that asks for
     as new       this package, and the author's modules: one of older code ends
     its own      names, files of one submit, what Airflow says of one task: no two runs have these in common
 
@@ -21,7 +21,11 @@ from dataclasses import dataclass
 
 OF_ONE_RUN = frozenset({"spark.app.name"})
 """Settings that say nothing of how an application works."""
-SIZES = ("spark.driver.memory", "spark.executor.memory")
+INSTANCES, MOST_CORES = "spark.executor.instances", "spark.cores.max"
+SIZES = (
+    *("spark.driver.memory", "spark.executor.memory", "spark.executor.memoryOverhead"),
+    *(INSTANCES, MOST_CORES),
+)
 OF_A_TASK = "AIRFLOW_CTX_"
 """Begins what Airflow says of a task. Java, which serves many, has none of it."""
 OWN_PREFIXES = (OF_A_TASK, "DAGSCHED_")
@@ -48,7 +52,7 @@ class Wanted:
     code: str
     """Of the package and the author's modules."""
     sizes: Mapping[str, float]
-    """Setting -> MiB, at least."""
+    """Setting -> MiB, or a number: at least."""
 
     def fits(self, other: Wanted) -> bool:
         """Whether an application as ``other`` is as large, and all else equal but its code."""
@@ -80,7 +84,8 @@ def describe_wanted(start: Start, files: Iterable[tuple[str, int, int]]) -> Want
     """
     sizes = {name: size for name in SIZES if (size := read_mib(start.settings.get(name, ""))) is not None}
     apart = {*OF_ONE_RUN, *sizes, *JAVA_OPTIONS}
-    settings = {name: value for name, value in start.settings.items() if name not in apart}
+    # One that names no size has Spark's own, which need not be the smaller one.
+    settings = {name: value for name, value in start.settings.items() if name not in apart} | dict.fromkeys(sizes, "")
     options = {name: _leave_out_archive(start.settings.get(name, "")) for name in JAVA_OPTIONS}
     environment = select_common(start.environment)
     rest = [start.command, start.connection, start.pool, start.queue, start.folder, start.user, start.python]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from airflow_dagsched.launch.protocol.wire import Unreadable, encode_plain, fit_dataclass, load_json
@@ -19,6 +19,8 @@ class RunAsked:
     """All of it, as a driver program of its own would have it."""
     folder: str
     """Working folder."""
+    sizes: Mapping[str, float] = field(default_factory=dict)
+    """Of the application that it would have for itself: see ``identity.Wanted``."""
     kind: Literal["run"] = "run"
 
 

@@ -97,7 +97,7 @@ class Relay:
         try:
             output = (folder / OUTPUT).open("rb")
             link = connect_to(folder, LEAVES_WITHIN_S)
-            asked = RunAsked(self._request.manifest, dict(os.environ), str(Path.cwd()))
+            asked = RunAsked(self._request.manifest, dict(os.environ), str(Path.cwd()), self._request.wanted.sizes)
             send_text(link, encode_message(asked), (1, 2))
             received = receive_text(link)
             answer = decode_message(received[0]) if received is not None else Refused("it has closed")

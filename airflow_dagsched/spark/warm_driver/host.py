@@ -272,7 +272,7 @@ class Host:
         if self._added is None:
             common = select_common(os.environ)
             self._added = {name: value for name, value in common.items() if told.get(name) != value}
-        self._order(Order("prepare", told))
+        self._order(Order("prepare", told, self.asked.run.sizes))
 
     def _fork_run(self) -> None:
         asked, number = self.asked, self.serving.runs

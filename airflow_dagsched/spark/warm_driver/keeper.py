@@ -41,7 +41,7 @@ class Keeper:
         """Do what the host says; whatever goes wrong is what the answer says."""
         try:
             if order.kind == "prepare":
-                return self._prepare(order.environment or {})
+                return self._prepare(order.environment or {}, order.sizes)
             if order.kind == "clean":
                 return self._clean()
             stop_spark()
@@ -56,7 +56,7 @@ class Keeper:
             if self._executors is not None:
                 self._executors.give_late_back()
 
-    def _prepare(self, environment: Mapping[str, str]) -> Answer:
+    def _prepare(self, environment: Mapping[str, str], sizes: Mapping[str, float]) -> Answer:
         """Spark for the next run; the first one makes it."""
         if self._spark is None:
             self._spark = start_spark(read_secrets(environment))
@@ -66,7 +66,7 @@ class Keeper:
         assert self._cleaner is not None
         if self._spark.sparkContext._jsc.sc().isStopped():
             return Answer(trouble="SparkContext was shut down")
-        self._executors.ask_back()
+        self._executors.ask_back(sizes)
         self._cleaner.note_begin()
         return Answer(str(self._spark.sparkContext.applicationId))
 

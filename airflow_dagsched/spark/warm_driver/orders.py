@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_dagsched.launch.protocol.wire import decode_dataclass, encode_plain, load_json
@@ -17,6 +17,8 @@ class Order:
     kind: str
     environment: Mapping[str, str] | None = None
     """Of the run that is prepared."""
+    sizes: Mapping[str, float] = field(default_factory=dict)
+    """Setting -> what the run asks for."""
 
 
 @dataclass(frozen=True, slots=True)

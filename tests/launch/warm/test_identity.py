@@ -60,10 +60,32 @@ def test_what_is_a_run_s_own_does_not_count(field: str, other: object) -> None:
     assert wanted().fits(wanted(**{field: other}))
 
 
-def test_a_larger_one_serves_and_a_smaller_one_does_not() -> None:
-    larger = wanted(settings={**START.settings, "spark.driver.memory": "1025m"})
-    assert wanted().fits(larger)
-    assert not larger.fits(wanted())
+@pytest.mark.parametrize(
+    ("size", "less", "more"),
+    [
+        ("spark.driver.memory", "1g", "1025m"),
+        ("spark.executor.memory", "512m", "2g"),
+        ("spark.executor.memoryOverhead", "384m", "1g"),
+        ("spark.executor.instances", "2", "10"),
+        ("spark.cores.max", "4", "8"),
+    ],
+)
+def test_a_larger_one_serves_and_a_smaller_one_does_not(size: str, less: str, more: str) -> None:
+    smaller, larger = (wanted(settings={**START.settings, size: value}) for value in (less, more))
+    assert smaller.fits(larger)
+    assert not larger.fits(smaller)
+
+
+def test_a_size_that_is_not_named_is_spark_s_own() -> None:
+    named = wanted(settings={**START.settings, "spark.executor.memory": "512m"})
+    assert not named.fits(wanted())
+    assert not wanted().fits(named)
+
+
+def test_executors_of_more_cores_are_others() -> None:
+    """Their memory is shared by more tasks."""
+    one, other = (wanted(settings={**START.settings, "spark.executor.cores": cores}) for cores in ("1", "2"))
+    assert not one.fits(other)
 
 
 def test_code_is_told_apart_from_the_rest() -> None:
