@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -108,9 +109,11 @@ class Shelf:
             return None
 
     def open(self) -> None:
-        """Make the folder, this user's alone. Raises ``OSError``."""
+        """Make the folder, this user's alone. Raises ``OSError``, also where nothing can be written into it."""
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.mkdir(mode=0o700, exist_ok=True)
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "nothing can be written there", str(self.folder))
 
     @contextmanager
     def hold_lock(self) -> Iterator[bool]:

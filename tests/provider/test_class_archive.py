@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from airflow.sdk.exceptions import AirflowException
@@ -16,6 +17,7 @@ from airflow_dagsched.launch.streams.private_folder import PROPERTIES, StartComm
 from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.provider.info import get_provider_info
 from airflow_dagsched.provider.spec.configuration import has_class_archives, read_cache_dir, read_executor_archive
+from airflow_dagsched.provider.submission import class_archive
 from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
 from airflow_dagsched.provider.submission.started_settings import make_missing_archive, settle_command
 from airflow_dagsched.provider.warm.offer import Offer
@@ -104,6 +106,18 @@ def test_what_can_t_be_made_is_not_tried_at_each_run(
     (line,) = (each.getMessage() for each in caplog.records if each.name == LOGGER)
     assert "Java wrote no archive" in line
     assert sorted(path.name.partition(".")[2] for path in host.shelf.folder.iterdir()) == ["", "failed.json"]
+
+
+def test_where_nothing_can_be_written_no_maker_is_started(
+    host: PlayedHost, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in a home that is read-only: the log says so."""
+    configure(monkeypatch, cache_dir="/proc/self/cache")
+    with caplog.at_level(logging.INFO, LOGGER), patch.object(class_archive, "start_making") as start:
+        assert "SharedArchiveFile" not in submit(host)
+    start.assert_not_called()
+    (line,) = (each.getMessage() for each in caplog.records if each.name == LOGGER)
+    assert line.startswith("class archive: none is made: /proc/self/cache")
 
 
 def test_off_is_off(host: PlayedHost, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,9 +94,11 @@ class ClassArchive:
         if self.wanted is None:
             return
         try:
+            # Here, for a maker that can't write can't say so either: each run would start one in vain.
+            Shelf.of(Path(self.wanted.cache_dir)).open()
             start_making(self.wanted)
         except OSError as error:
-            log.info("class archive: none is made: %s", error)
+            log.info("class archive: none is made: %s: %s", error.filename, error.strerror)
 
 
 def _add_options(settings: Mapping[str, str], found: Verdict, master: str) -> Mapping[str, str]:
