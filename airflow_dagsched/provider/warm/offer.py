@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -67,7 +67,7 @@ def build_request(
         user=os.geteuid(),
         python=f"{sys.executable} {sys.version}",
     )
-    wanted = describe_wanted(start, list_code(offer.roots, settings))
+    wanted = describe_wanted(start, [*list_code(offer.roots, settings), *list_installed(sys.path)])
     launcher, owner = name_process(os.getpid()), find_owner(os.getpid())
     return Request(
         command=tuple(command),
@@ -99,7 +99,13 @@ def list_code(roots: Sequence[Path], settings: Mapping[str, str]) -> Iterator[tu
     yield from _look_at(Path(path.removeprefix("file://")) for path in named if path)
 
 
-def _look_at(files: Iterator[Path]) -> Iterator[tuple[str, int, int]]:
+def list_installed(folders: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """The same of the packages in ``folders`` of the path, by the notes that an installer leaves of each."""
+    for folder in dict.fromkeys(folders):
+        yield from _look_at(Path(folder).glob("*.dist-info"))
+
+
+def _look_at(files: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
     for file in files:
         try:
             found = file.stat()
