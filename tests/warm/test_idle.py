@@ -57,6 +57,7 @@ def test_it_waits_since_it_began_to(tmp_path: Path) -> None:
         ("spark://a:7077", {"spark.executor.cores": "2", "spark.cores.max": "8"}, {"spark.cores.max": 4.0}, 2),
         ("spark://a:7077", {"spark.cores.max": "8"}, {"spark.cores.max": 4.0}, NO_LIMIT),
         ("yarn", {}, {}, 2),
+        ("yarn", {"spark.executor.instances": "4"}, {}, 4),
         ("yarn", {"spark.executor.instances": "4"}, {"spark.executor.instances": 3.0, "spark.cores.max": 1.0}, 3),
     ],
 )

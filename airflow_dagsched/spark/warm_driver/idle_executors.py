@@ -73,7 +73,8 @@ class IdleExecutors:
 def choose_target(master: str, conf: Any, sizes: Mapping[str, float]) -> int:
     """Executors that the manager would be asked for by a submit of these sizes, all else as in ``conf``."""
     if master.startswith("yarn"):
-        return int(sizes.get(INSTANCES, ON_YARN))
+        # What no submit of this application names may be in the site's own settings.
+        return int(sizes.get(INSTANCES) or conf.get(INSTANCES, ON_YARN))
     # Spark's Master looks at spark.executor.instances only where Spark allocates.
     cores, most = int(conf.get(CORES, "0")), int(sizes.get(MOST_CORES, 0))
     return most // cores if cores and most else NO_LIMIT
