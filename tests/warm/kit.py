@@ -28,7 +28,7 @@ from airflow_dagsched.launch.protocol.manifest import (
 )
 from airflow_dagsched.launch.warm.messages import Status
 from airflow_dagsched.launch.warm.terms import Terms
-from airflow_dagsched.process_names import name_process
+from airflow_dagsched.process_names import name_process, read_beginning
 from airflow_dagsched.provider.warm.applications import Application, ask_status, list_applications, tell_end
 from airflow_dagsched.provider.warm.offer import HOST, RETAINED, Offer, build_request, store_request
 from tests.spark.running import Flow, manifest_of
@@ -148,7 +148,8 @@ class Lab:
         lines = "".join(f"{name} {value}\n" for name, value in self.settings.items())
         (own / "spark.properties").write_text(lines)
         told = {
-            **os.environ,
+            # Of one test, as no application's environment is of one task: else none is met that another test left.
+            **{name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
             ENV_NONCE: NONCE,
             ENV_MANIFEST_SHA256: hash_content(made.to_json().encode()),
             ENV_PAYLOAD: str(own / "payload"),
@@ -232,8 +233,11 @@ def wait_until(holds: Callable[[], object], what: str | Callable[[], str], withi
 
 
 def list_children(pid: int) -> list[int]:
+    """The eldest first: by when they began, for numbers begin anew."""
     told = [read_if_there(file) for file in Path(f"/proc/{pid}/task").glob("*/children")]
-    return sorted({int(number) for text in told for number in text.split()})
+    return sorted(
+        {int(number) for text in told for number in text.split()}, key=lambda child: int(read_beginning(child) or 0)
+    )
 
 
 @contextmanager
