@@ -20,14 +20,14 @@ QUERIES = (
     "-- a \\\nselect still of the comment\nselect 1 as n",
 )
 EXECUTE = (
-    "create or replace temporary view {name} as select 1 as n",
-    "-- select\ninsert into {name} select 1",
-    "/* a */ insert into {name} select 1 /* b */ select 2",
-    "with a as (select 1 as n) insert into {name} select n from a",
-    "from values (1) as t(n) insert into {name} select n",
-    "-- a \\\nselect\ninsert into {name} select 1",
-    "/* a /* of another */ select */ insert into {name} select 1",
-    "cache table {name} as select 1",
+    "create or replace temporary view numbers as select 1 as n",
+    "-- select\ninsert into numbers select 1",
+    "/* a */ insert into numbers select 1 /* b */ select 2",
+    "with a as (select 1 as n) insert into numbers select n from a",
+    "from values (1) as t(n) insert into numbers select n",
+    "-- a \\\nselect\ninsert into numbers select 1",
+    "/* a /* of another */ select */ insert into numbers select 1",
+    "cache table numbers as select 1",
     "",
     "-- nothing but a comment",
 )

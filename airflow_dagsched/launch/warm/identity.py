@@ -22,10 +22,7 @@ from dataclasses import dataclass
 OF_ONE_RUN = frozenset({"spark.app.name"})
 """Settings that say nothing of how an application works."""
 INSTANCES, MOST_CORES = "spark.executor.instances", "spark.cores.max"
-SIZES = (
-    *("spark.driver.memory", "spark.executor.memory", "spark.executor.memoryOverhead"),
-    *(INSTANCES, MOST_CORES),
-)
+SIZES = ("spark.driver.memory", "spark.executor.memory", "spark.executor.memoryOverhead", INSTANCES, MOST_CORES)
 OF_A_TASK = "AIRFLOW_CTX_"
 """Begins what Airflow says of a task. Java, which serves many, has none of it."""
 OWN_PREFIXES = (OF_A_TASK, "DAGSCHED_")

@@ -100,7 +100,7 @@ def list_code(roots: Sequence[Path], settings: Mapping[str, str]) -> Iterator[tu
 
 
 def list_installed(folders: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """The same of the packages in ``folders`` of the path, by the notes that an installer leaves of each."""
+    """Name, bytes and time of the last change of the note that an installer has left of each package in ``folders``."""
     for folder in dict.fromkeys(folders):
         yield from _look_at(Path(folder).glob("*.dist-info"))
 
