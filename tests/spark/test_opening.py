@@ -66,3 +66,32 @@ def test_numpy_is_looked_for_where_it_is(tmp_path: Path):
     """An application loads neither it nor pandas of itself; what an author makes with it goes to Java as ever."""
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.splitlines() == ["", "7 [1, 2]"]
+
+
+WITH_ML = """
+from airflow_dagsched.spark.session.opening import start_spark
+{before}
+spark = start_spark(settings={{"spark.ui.enabled": "false", "spark.master": "local[1]", **{settings}}})
+registry = getattr(getattr(spark._jvm, "org.apache.spark.sql.catalyst.analysis.FunctionRegistry$"), "MODULE$")
+print("vector_to_array" in str(registry.internal().listFunction().mkString(" ")))
+from pyspark.ml.functions import array_to_vector, vector_to_array
+there = spark.createDataFrame([([1.0, 2.0],)], "a array<double>").select(vector_to_array(array_to_vector("a")))
+print(there.first()[0])
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "settings", "is_there"),
+    [
+        ("", {}, "False"),
+        ("import pyspark.ml", {}, "True"),
+        ("", {"spark.driver.extraClassPath": "/nowhere.jar"}, "True"),
+        ("", {"spark.sql.extensions": "org.apache.spark.sql.ml.InternalFunctionRegistration"}, "True"),
+    ],
+)
+def test_functions_of_ml_are_registered_as_it_is_imported(tmp_path: Path, before: str, settings: dict, is_there: str):
+    """They cost each application half a second; an author who may ask for them without that has them at once."""
+    code = WITH_ML.format(before=before, settings=settings)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines() == [is_there, "[1.0, 2.0]"]

@@ -8,10 +8,12 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession, types
 
 from airflow_dagsched.spark.java_objects import find_class
-from airflow_dagsched.spark.session.redaction import redact_builder
+from airflow_dagsched.spark.session.late_ml import open_first_session
+from airflow_dagsched.spark.session.redaction import redact_settings
 
 NUMPY_CONVERTERS = ("NumpyScalarConverter", "NumpyArrayConverter")
 """PySpark's, each asked about every argument of a call to Java."""
@@ -20,7 +22,8 @@ NUMPY_CONVERTERS = ("NumpyScalarConverter", "NumpyArrayConverter")
 def start_spark(secrets: Iterable[str] = (), settings: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
     """The session of an application of this process's own, which shows no ``secrets``."""
     look_for_numpy_late()
-    spark = redact_builder(SparkSession.builder.config(map={**settings}), secrets).getOrCreate()
+    options = {**settings, **redact_settings(secrets)}
+    spark = open_first_session(SparkContext.getOrCreate(SparkConf().setAll([*options.items()])), options)
     leave_out_checksums(spark)
     return spark
 

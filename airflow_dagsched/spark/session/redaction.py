@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from pyspark import SparkConf, SparkContext
 
 from airflow_dagsched.launch.secrecy.masking import list_forms
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SETTINGS, TEXTS = "spark.redaction.regex", "spark.redaction.string.regex"
 """Settings whose name or value matches the first are not shown; what matches the second is cut out of plans' texts."""
@@ -18,16 +14,14 @@ DEFAULT = "(?i)secret|password|token|access[.]?key|credential"
 """Of Spark 4."""
 
 
-def redact_builder(builder: SparkSession.Builder, secrets: Iterable[str]) -> SparkSession.Builder:
-    """``builder`` of a session whose Spark shows no ``secrets``, beside what its settings say it shows not."""
+def redact_settings(secrets: Iterable[str]) -> dict[str, str]:
+    """Settings by which Spark shows no ``secrets``, beside what this process's own say that it shows not."""
 
     def read_setting(name: str) -> str | None:
         SparkContext._ensure_initialized()  # else a SparkConf knows nothing of spark-submit
         return SparkConf().get(name, None)
 
-    for name, pattern in list_redactions(secrets, read_setting).items():
-        builder = builder.config(name, pattern)
-    return builder
+    return list_redactions(secrets, read_setting)
 
 
 def list_redactions(secrets: Iterable[str], read_setting: Callable[[str], str | None]) -> dict[str, str]:
