@@ -7,12 +7,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _HELPER = "org.apache.spark.api.python.PythonUtils"
 
 
-def find_class(session: SparkSession, name: str) -> Any:
+def find_class(session: SparkSession | SparkContext, name: str) -> Any:
     """The class of this whole name, with "$" before one that is inside another.
 
     ``jvm.org.apache...`` is a message for each part, and Java looks for a class of that name in all its jars; so it
@@ -26,6 +27,11 @@ def _find(jvm: Any, name: str) -> Any:
     return getattr(jvm, name)
 
 
+def find_object(session: SparkSession | SparkContext, name: str) -> Any:
+    """Scala's object of this name."""
+    return find_class(session, f"{name}$").__getattr__("MODULE$")
+
+
 def iterate_items(sequence: Any) -> Iterator[Any]:
     """The items of a Scala sequence."""
     return (sequence.apply(at) for at in range(sequence.size()))
@@ -36,7 +42,7 @@ def make_sequence(session: SparkSession, items: list[Any]) -> Any:
     return find_class(session, _HELPER).toSeq(items)
 
 
-def make_scala_map(session: SparkSession, items: Mapping[Any, Any]) -> Any:
+def make_scala_map(session: SparkSession | SparkContext, items: Mapping[Any, Any]) -> Any:
     """Scala's map of these: a function of its keys, and so a rule for trees that is none of Python's."""
     table = find_class(session, "java.util.HashMap")()
     for key, value in items.items():

@@ -17,6 +17,8 @@ from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.spark.java_objects import find_class, find_object, make_scala_map
+
 ML = "pyspark.ml"
 SERVICE = "org.apache.spark.sql.ml.InternalFunctionRegistration"
 EXTENSIONS = "org.apache.spark.sql.SparkSessionExtensions"
@@ -53,12 +55,11 @@ def open_first_session(sc: SparkContext, options: dict[str, str]) -> SparkSessio
     if ML in sys.modules or SEEN.was_seen or any(sc.getConf().get(name, "") for name in ADDING) or not _is_ml_alone(sc):
         return SparkSession(sc, options=options)
     jvm: Any = sc._jvm
-    none = getattr(getattr(jvm, "scala.None$"), "MODULE$")
-    nothing = getattr(jvm, "org.apache.spark.api.python.PythonUtils").toScalaMap(jvm.java.util.HashMap())
+    none, nothing = find_object(sc, "scala.None"), make_scala_map(sc, {})
     make = SparkSession._get_j_spark_session_class(jvm)
     # Spark's own constructors run the services; this one takes what they would have added. Its settings are the
     # context's, which has the options.
-    java = make(sc._jsc.sc(), none, none, getattr(jvm, EXTENSIONS)(), nothing, nothing)
+    java = make(sc._jsc.sc(), none, none, find_class(sc, EXTENSIONS)(), nothing, nothing)
     return SparkSession(sc, jsparkSession=java)
 
 
@@ -76,7 +77,6 @@ def _register_functions() -> None:
     sc = SparkContext._active_spark_context
     if sc is None:
         return
-    jvm: Any = sc._jvm
-    service = getattr(jvm, SERVICE)
+    service = find_class(sc, SERVICE)
     if isinstance(service, JavaClass):  # else no jar has it
-        service().apply(getattr(jvm, EXTENSIONS)())
+        service().apply(find_class(sc, EXTENSIONS)())

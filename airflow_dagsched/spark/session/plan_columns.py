@@ -32,7 +32,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.java_objects import find_class, iterate_items, make_scala_map, make_sequence
+from airflow_dagsched.spark.java_objects import find_class, find_object, iterate_items, make_scala_map, make_sequence
 from airflow_dagsched.spark.session.sessions import make_frame
 
 NAMING = frozenset({
@@ -220,8 +220,8 @@ def _index_columns(df: DataFrame, output: Any) -> Any:
 def _fill_columns(df: DataFrame, columns: list[Any]) -> Iterator[Any]:
     """For each of ``columns`` a constant in its place, of its type, which it might have held."""
     alias = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.Alias")
-    literal = _find_object(df, "org.apache.spark.sql.catalyst.expressions.Literal")
-    none, nothing = _find_object(df, "scala.None"), make_sequence(df.sparkSession, [])
+    literal = find_object(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.Literal")
+    none, nothing = find_object(df.sparkSession, "scala.None"), make_sequence(df.sparkSession, [])
     for column in columns:
         kind = column.dataType()
         value = literal.create(None, kind) if column.nullable() else literal.default(kind)
@@ -274,8 +274,3 @@ def _find_leaves(plan: Any, rdd: int, filters: tuple[Any, ...] = ()) -> list[tup
     below = below if below and plan.deterministic() else ()
     leaves = [leaf for each in iterate_items(plan.children()) for leaf in _find_leaves(each, rdd, below)]
     return leaves + [leaf for each in iterate_items(plan.subqueries()) for leaf in _find_leaves(each, rdd)]
-
-
-def _find_object(df: DataFrame, name: str) -> Any:
-    """Scala's object of this name."""
-    return find_class(df.sparkSession, f"{name}$").__getattr__("MODULE$")
