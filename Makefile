@@ -111,4 +111,4 @@ clean:
 	@touch $@
 
 $(CLASSES): .venv/installed
-	@$(WITH_JAVA) $(PY) -m airflow_dagsched.cli class-archive make --output $@
+	@$(WITH_JAVA) $(PY) -m airflow_dagsched class-archive make --output $@
