@@ -40,12 +40,12 @@ def _add_command(asked: Any, name: str, told: str, run: Callable[[argparse.Names
 
 def _run_make(options: argparse.Namespace) -> int:
     from airflow_dagsched.class_archives.choose import choose_archive
-    from airflow_dagsched.class_archives.look import EXTRA_CLASS_PATH
     from airflow_dagsched.class_archives.make import forget_failure, make_file, make_on_shelf, request_archive
     from airflow_dagsched.class_archives.shelf import Shelf
+    from airflow_dagsched.launch.class_archive.recipe import DRIVER_CLASS_PATH
 
     submit, cache_dir = _find_spark_submit(), _find_cache_dir(options)
-    settings = {EXTRA_CLASS_PATH: options.extra_class_path} if options.extra_class_path else {}
+    settings = {DRIVER_CLASS_PATH: options.extra_class_path} if options.extra_class_path else {}
     request = request_archive(cache_dir, submit, MASTER, settings, os.environ)
     if options.output is not None:
         why_not, said = make_file(request, options.output.absolute()), f"made: {options.output.absolute()}"

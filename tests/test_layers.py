@@ -68,7 +68,7 @@ switch                                                   launch/protocol launch/
   comparing         .advising .log                       launch/protocol exclusive switch
   checking
 stream_cli                                               switch switch/log switch/comparing switch/checking
-class_archive_cli                                        class_archives launch/secrecy
+class_archive_cli                                        class_archives launch/class_archive launch/secrecy
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
                                                          launch/managers stream_cli class_archive_cli

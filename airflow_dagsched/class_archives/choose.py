@@ -50,4 +50,4 @@ def look_on_shelf(shelf: Shelf, possible: Possible) -> Verdict:
     if stranger := shelf.find_stranger(key):
         return Verdict("unsafe", stranger, kind)
     shelf.note_use(key)
-    return Verdict("used", str(file), kind)
+    return Verdict("used", str(file), kind, jar="" if note.unsigned is None else note.unsigned.path)

@@ -9,10 +9,9 @@ from pathlib import Path
 from airflow_dagsched.class_archives.spark_home import find_java, find_spark_home
 from airflow_dagsched.launch.class_archive.conf_folder import CONF_DIR, DEFAULTS
 from airflow_dagsched.launch.class_archive.host import Host, Jar
+from airflow_dagsched.launch.class_archive.recipe import DRIVER_CLASS_PATH
 from airflow_dagsched.launch.class_archive.verdict import Verdict
 from airflow_dagsched.launch.secrecy.properties import read_properties
-
-EXTRA_CLASS_PATH = "spark.driver.extraClassPath"
 
 
 def look_at_host(spark_submit: Path, settings: Mapping[str, str], environment: Mapping[str, str]) -> Host | Verdict:
@@ -23,7 +22,7 @@ def look_at_host(spark_submit: Path, settings: Mapping[str, str], environment: M
     if home is None:
         return Verdict("no_spark", str(spark_submit))
     conf = _find_conf_folder(home, environment)
-    entries = [entry for entry in settings.get(EXTRA_CLASS_PATH, "").split(os.pathsep) if entry]
+    entries = [entry for entry in settings.get(DRIVER_CLASS_PATH, "").split(os.pathsep) if entry]
     try:
         return _describe_host(java, home, conf, entries)
     except OSError as error:
@@ -62,7 +61,7 @@ def _describe_host(java: Path, home: Path, conf: Path, entries: Iterable[str]) -
         jars=tuple(_list_jars((home / "jars").iterdir())),
         conf_folder=str(conf),
         conf_files=tuple(sorted(each.name for each in conf.iterdir())) if conf.is_dir() else (),
-        extra=tuple(_read_jar(Path(entry)) for entry in entries if Path(entry).is_file()),
+        extra=tuple(read_jar(Path(entry)) for entry in entries if Path(entry).is_file()),
         unfit=tuple(entry for entry in entries if not Path(entry).is_file()),
     )
 
@@ -72,9 +71,10 @@ def _find_release(java: Path) -> Path:
 
 
 def _list_jars(paths: Iterable[Path]) -> Iterator[Jar]:
-    return (_read_jar(path) for path in sorted(paths) if path.suffix.lower() == ".jar")
+    return (read_jar(path) for path in sorted(paths) if path.suffix.lower() == ".jar")
 
 
-def _read_jar(path: Path) -> Jar:
+def read_jar(path: Path) -> Jar:
+    """What Java looks at of it. Raises ``OSError``."""
     status = path.stat()
     return Jar(str(path), status.st_size, int(status.st_mtime))

@@ -21,14 +21,17 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from airflow_dagsched.class_archives.choose import see_from
-from airflow_dagsched.class_archives.look import EXTRA_CLASS_PATH, look_again, look_at_host
+from airflow_dagsched.class_archives.look import look_again, look_at_host
 from airflow_dagsched.class_archives.shelf import MAKING, Shelf
+from airflow_dagsched.class_archives.unsigned import write_unsigned
 from airflow_dagsched.launch.class_archive.bounds import Kept, select_removed
 from airflow_dagsched.launch.class_archive.conf_folder import CONF_DIR
 from airflow_dagsched.launch.class_archive.host import compute_key
 from airflow_dagsched.launch.class_archive.recipe import (
+    DRIVER_CLASS_PATH,
     DRIVER_DEFAULT,
     join_options,
     list_making_options,
@@ -72,7 +75,7 @@ def request_archive(
 ) -> Request:
     """An archive for drivers that ``spark_submit`` to ``master`` starts with ``settings`` in ``environment``."""
     kept = {name: environment[name] for name in KEPT_VARIABLES if name in environment}
-    return Request(str(cache_dir), str(spark_submit), master, settings.get(EXTRA_CLASS_PATH, ""), kept)
+    return Request(str(cache_dir), str(spark_submit), master, settings.get(DRIVER_CLASS_PATH, ""), kept)
 
 
 def make_on_shelf(request: Request) -> str:
@@ -120,7 +123,7 @@ def find_possible(request: Request, shelf: Shelf | None = None) -> Possible | Ve
 
     :param shelf: where it looks for it; None: it does not, so its class path stays as it comes.
     """
-    settings = {EXTRA_CLASS_PATH: request.extra_class_path}
+    settings = {DRIVER_CLASS_PATH: request.extra_class_path}
     found = look_at_host(Path(request.spark_submit), settings, request.environment)
     if isinstance(found, Verdict):
         return found
@@ -134,13 +137,18 @@ def _make_alone(shelf: Shelf, key: str, possible: Possible, request: Request) ->
         return ""
     if failure is not None and not failure.is_over(time.time()):
         return failure.reason
+    jar = shelf.locate_unsigned(key)
     try:
         if stranger := find_stranger(shelf.folder / "lock"):  # before it takes minutes in vain
             raise Failed(stranger)
+        first = str(jar) if write_unsigned(possible.host.jars, jar) else ""
+        path = os.pathsep.join(filter(None, (first, request.extra_class_path)))
         with _open_draft(shelf.folder) as folder:
-            shelf.keep(train(possible, request, folder), key, possible.host)
+            shelf.keep(train(possible, replace(request, extra_class_path=path), folder), key, possible.host)
     except (Failed, OSError) as error:
         shelf.note_failure(key, str(error))
+        with suppress(OSError):
+            jar.unlink(missing_ok=True)
         return str(error)
     finally:
         prune(shelf, key)
@@ -188,7 +196,7 @@ def _submit(
     properties, log = folder / f"{name}.properties", folder / f"{name}.log"
     settings = {
         DRIVER_DEFAULT: join_options("", options),
-        EXTRA_CLASS_PATH: request.extra_class_path,
+        DRIVER_CLASS_PATH: request.extra_class_path,
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -4,6 +4,7 @@
 
     <cache_dir>/class-archives/     0700
         <key>.jsa                   an archive, 0400
+        <key>.jar                   what its drivers have before Spark's jars, if anything, 0400
         <key>.json                  what it was made for, and how large it is; touched by each driver that has it
         <key>.failed.json           why there is none, and since when
         lock                        held by who makes one
@@ -25,9 +26,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from airflow_dagsched.class_archives.look import read_jar
 from airflow_dagsched.exclusive import replace_text, sync_path
 from airflow_dagsched.launch.class_archive.bounds import Failure
-from airflow_dagsched.launch.class_archive.host import Host
+from airflow_dagsched.launch.class_archive.host import Host, Jar
 from airflow_dagsched.launch.secrecy.trust import find_stranger
 
 MAKING = "making-"
@@ -41,6 +43,8 @@ class Note(Struct, frozen=True):
     bytes: int
     changed_s: int
     """When its file was written, in whole seconds."""
+    unsigned: Jar | None = None
+    """What it wants before Spark's jars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,10 @@ class Shelf:
         """File of the archive with this key."""
         return self.folder / f"{key}.jsa"
 
+    def locate_unsigned(self, key: str) -> Path:
+        """File of the jar that goes with it."""
+        return self.folder / f"{key}.jar"
+
     def read_note(self, key: str) -> Note | None:
         """What there is with this key; None: nothing that anybody has finished."""
         try:
@@ -72,18 +80,21 @@ class Shelf:
 
     def find_stranger(self, key: str) -> str:
         """What lets others write the archive, or what is noted of it; empty if nothing does."""
+        jar = self.locate_unsigned(key)
+        files = (self.locate(key), self._note(key), *((jar,) if jar.exists() else ()))
         try:
-            return find_stranger(self.locate(key)) or find_stranger(self._note(key))
+            return next(filter(None, map(find_stranger, files)), "")
         except OSError as error:
             return f"{error.filename}: {error.strerror}"
 
     def is_as_noted(self, key: str, note: Note) -> bool:
-        """Whether the file is the one that was proven."""
+        """Whether the files are those that were proven."""
         try:
             found = self.locate(key).stat()
+            is_jar_same = note.unsigned is None or note.unsigned == read_jar(self.locate_unsigned(key))
         except OSError:
             return False
-        return (found.st_size, int(found.st_mtime)) == (note.bytes, note.changed_s)
+        return is_jar_same and (found.st_size, int(found.st_mtime)) == (note.bytes, note.changed_s)
 
     def note_use(self, key: str) -> None:
         """A driver has it: so it is removed after others. Nothing where the folder is read-only."""
@@ -129,13 +140,18 @@ class Shelf:
             os.close(handle)
 
     def keep(self, draft: Path, key: str, host: Host) -> None:
-        """Put a finished archive in its place, to outlive a power cut. Raises ``OSError``."""
+        """Put a finished archive in its place, beside its jar, to outlive a power cut. Raises ``OSError``."""
+        jar = self.locate_unsigned(key)
+        unsigned = read_jar(jar) if jar.exists() else None
+        if unsigned is not None:
+            sync_path(jar)
         draft.chmod(0o400)
         sync_path(draft)
         self._note(key).unlink(missing_ok=True)  # of one before it: never beside a file that it doesn't mean
         draft.replace(self.locate(key))
         found = self.locate(key).stat()
-        replace_text(self._note(key), msgspec.json.encode(Note(host, found.st_size, int(found.st_mtime))).decode())
+        note = Note(host, found.st_size, int(found.st_mtime), unsigned)
+        replace_text(self._note(key), msgspec.json.encode(note).decode())
         self.forget_failure(key)
 
     def note_failure(self, key: str, reason: str) -> None:
@@ -149,7 +165,7 @@ class Shelf:
 
     def remove(self, key: str) -> None:
         """Take the archive, and what is noted of it, away; Java goes on with one that it has mapped."""
-        for path in (self._note(key), self._failure(key), self.locate(key)):
+        for path in (self._note(key), self._failure(key), self.locate(key), self.locate_unsigned(key)):
             path.unlink(missing_ok=True)
 
     def sweep(self) -> None:
@@ -158,7 +174,7 @@ class Shelf:
             shutil.rmtree(path, ignore_errors=True)
         for path in self.folder.glob(".draft-*"):
             path.unlink(missing_ok=True)
-        for path in self.folder.glob("*.jsa"):
+        for path in (*self.folder.glob("*.jsa"), *self.folder.glob("*.jar")):
             if self.read_note(path.stem) is None:
                 path.unlink(missing_ok=True)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import ZipFile
 
-from airflow_dagsched.class_archives.look import look_at_host
+from airflow_dagsched.class_archives.look import look_at_host, read_jar
 from airflow_dagsched.class_archives.shelf import Shelf
-from airflow_dagsched.launch.class_archive.host import Host, compute_key
+from airflow_dagsched.class_archives.unsigned import MANIFEST
+from airflow_dagsched.launch.class_archive.host import Host, Jar, compute_key
 
 # Keeps what it is told, writes 2 MB where Java is told to write an archive, and ends as Java does that crashes over one
 # while there is a file "crash".
@@ -20,6 +22,18 @@ archive=$(sed -n 's/.*ArchiveClassesAtExit=//p' "$properties")
 [ "$last" != fail ]
 """
 LARGE = 2 << 20
+SIGNED = {
+    MANIFEST: "Manifest-Version: 1.0\nSealed: false\n",
+    "META-INF/DUMMY.SF": "digests",
+    "META-INF/DUMMY.DSA": "key",
+}
+
+
+def make_jar(path: Path, **entries: str) -> Jar:
+    with ZipFile(path, "w") as jar:
+        for name, text in entries.items():
+            jar.writestr(name, text)
+    return read_jar(path)
 
 
 class PlayedHost:

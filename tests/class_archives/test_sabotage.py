@@ -23,6 +23,7 @@ import msgspec
 import pyspark
 import pytest
 from airflow.sdk.exceptions import AirflowException
+from msgspec.structs import replace
 
 from airflow_dagsched.class_archives.background import MAKER
 from airflow_dagsched.class_archives.make import Request, make_file, request_archive
@@ -104,7 +105,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shelf = Shelf.of(cache)
         wait_for(lambda: list(shelf.list_notes()))
         wait_for(lambda: not list_processes(str(cache)))
-    assert sorted(path.suffix for path in shelf.folder.iterdir()) == ["", ".jsa", ".json"], "and the lock, nothing else"
+    assert sorted(path.suffix for path in shelf.folder.iterdir()) == ["", ".jar", ".jsa", ".json"], "and the lock"
     assert oct(shelf.folder.stat().st_mode & 0o777) == "0o700"
     return cache
 
@@ -127,7 +128,7 @@ def note_as_it_is(cache: Path) -> None:
     file = find_archive(cache)
     note = msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=Note)
     found = file.stat()
-    changed = Note(note.host, found.st_size, int(found.st_mtime))
+    changed = replace(note, bytes=found.st_size, changed_s=int(found.st_mtime))
     file.with_suffix(".json").write_bytes(msgspec.json.encode(changed))
 
 
@@ -197,6 +198,17 @@ def test_a_run_ends_well_whatever_the_file_is(
     assert file.name not in said["mapped"]
     assert len([line for line in others if not is_of_crash(line)]) == len(plain)
     assert len([each for each in caplog.records if each.name == LOGGER]) <= 1
+    stop_makers(cache)
+
+
+@pytest.mark.parametrize("spoil", [cut, empty, Path.unlink])
+def test_a_run_ends_well_whatever_its_jar_is(cache: Path, spoil: Callable[[Path], None]) -> None:
+    (jar,) = Shelf.of(cache).folder.glob("*.jar")
+    jar.chmod(0o600)
+    spoil(jar)
+    said, _ = run()
+    assert said["count"] == 3
+    assert find_archive(cache).name not in said["mapped"]
     stop_makers(cache)
 
 

@@ -21,7 +21,7 @@ from airflow_dagsched.provider.submission import class_archive
 from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
 from airflow_dagsched.provider.submission.started_settings import make_missing_archive, settle_command
 from airflow_dagsched.provider.warm.offer import Offer
-from tests.class_archives.hosts import PlayedHost
+from tests.class_archives.hosts import SIGNED, PlayedHost, make_jar
 
 LOGGER = "airflow_dagsched.provider.submission.class_archive"
 DRIVER = "spark.driver.defaultJavaOptions"
@@ -162,6 +162,23 @@ def test_executors_of_this_host_have_the_driver_s(host: PlayedHost, monkeypatch:
     host.put_archive()
     connect(monkeypatch, "local-cluster[2,1,1024]")
     assert submit(host).count("cache/class-archives") == 2
+
+
+def test_signed_jars_of_spark_s_have_a_copy_before_them(host: PlayedHost) -> None:
+    """Of which the training, the proof and each later driver know, and executors of this host."""
+    path = "spark.driver.extraClassPath"
+    make_jar(host.submit.parents[1] / "jars" / "janino.jar", **SIGNED)
+    submit(host, **{path: str(host.submit.parents[1] / "jars" / "core.jar")})
+    wait_for(lambda: bool(list(host.shelf.list_notes())) and is_idle(host))
+    (jar,) = host.shelf.folder.glob("*.jar")
+    mine = f"{path}={jar}:{host.submit.parents[1] / 'jars' / 'core.jar'}\n"
+    assert [mine in told for told in host.told] == [True, True]
+    told = submit(host, **{path: str(host.submit.parents[1] / "jars" / "core.jar")})
+    assert mine in told
+    jar.unlink()
+    told = submit(host, **{path: str(host.submit.parents[1] / "jars" / "core.jar")})
+    assert "SharedArchiveFile" not in told, "it is not as it was proven"
+    wait_for(lambda: jar.exists() and is_idle(host))
 
 
 def test_a_warm_application_that_crashes_over_it_is_started_again_without(host: PlayedHost) -> None:

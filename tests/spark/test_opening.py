@@ -87,6 +87,7 @@ spark.stop()
         ("", {}, "False"),
         ("import pyspark.ml", {}, "True"),
         ("", {"spark.driver.extraClassPath": "/nowhere.jar"}, "True"),
+        ("", {"spark.driver.extraClassPath": f"/cache/class-archives/{'0a' * 12}.jar"}, "False"),
         ("", {"spark.sql.extensions": "org.apache.spark.sql.ml.InternalFunctionRegistration"}, "True"),
     ],
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from airflow_dagsched.launch.class_archive.recipe import (
+    DRIVER_CLASS_PATH,
     DRIVER_DEFAULT,
+    EXECUTOR_CLASS_PATH,
     EXECUTOR_DEFAULT,
     EXECUTOR_EXTRA,
     Kind,
@@ -19,15 +22,22 @@ HERE = "local-cluster["
 """Begins the masters whose executors are this host's, and this user's, as the driver is."""
 
 
-def give_driver(settings: Mapping[str, str], kind: Kind, file: str) -> dict[str, str]:
-    """The settings of an application whose driver has the archive ``file``."""
+def give_driver(settings: Mapping[str, str], kind: Kind, file: str, jar: str = "") -> dict[str, str]:
+    """The settings of an application whose driver has the archive ``file``, and ``jar`` before its class path."""
     options = list_using_options(kind, file)
-    return {**settings, DRIVER_DEFAULT: join_options(settings.get(DRIVER_DEFAULT, ""), options)}
+    given = {**settings, DRIVER_DEFAULT: join_options(settings.get(DRIVER_DEFAULT, ""), options)}
+    return _put_first(given, DRIVER_CLASS_PATH, jar)
 
 
-def give_executors(settings: Mapping[str, str], kind: Kind, file: str) -> dict[str, str]:
-    """The settings of an application whose executors have ``file``, unless the author names an archive for them."""
+def give_executors(settings: Mapping[str, str], kind: Kind, file: str, jar: str = "") -> dict[str, str]:
+    """The same for executors, unless the author names an archive for them."""
     before = settings.get(EXECUTOR_DEFAULT, "")
     if names_archive((before, settings.get(EXECUTOR_EXTRA, ""))):
         return dict(settings)
-    return {**settings, EXECUTOR_DEFAULT: join_options(before, list_executor_options(kind, file))}
+    given = {**settings, EXECUTOR_DEFAULT: join_options(before, list_executor_options(kind, file))}
+    return _put_first(given, EXECUTOR_CLASS_PATH, jar)
+
+
+def _put_first(settings: dict[str, str], name: str, jar: str) -> dict[str, str]:
+    path = os.pathsep.join(filter(None, (jar, settings.get(name, ""))))
+    return {**settings, name: path} if jar else settings

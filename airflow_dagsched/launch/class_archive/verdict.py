@@ -46,6 +46,8 @@ class Verdict(Struct, frozen=True):
     """Of archives that Java takes here; None: of none, or nobody has looked."""
     environment: Mapping[str, str] = {}
     """What changes in that of the submit, whose conf folder then comes last."""
+    jar: str = ""
+    """What the archive wants before all else on the class path; empty: nothing."""
 
     def __str__(self) -> str:
         return SENTENCES[self.reason].format(self.detail)

@@ -19,6 +19,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from airflow_dagsched.launch.protocol.class_path import CLASS_PATHS, leave_out_unsigned
+
 OF_ONE_RUN = frozenset({"spark.app.name"})
 """Settings that say nothing of how an application works."""
 INSTANCES, MOST_CORES = "spark.executor.instances", "spark.cores.max"
@@ -80,13 +82,14 @@ def describe_wanted(start: Start, files: Iterable[tuple[str, int, int]]) -> Want
     :param files: name, bytes and time of last change of each file of code.
     """
     sizes = {name: size for name in SIZES if (size := read_mib(start.settings.get(name, ""))) is not None}
-    apart = {*OF_ONE_RUN, *sizes, *JAVA_OPTIONS}
+    apart = {*OF_ONE_RUN, *sizes, *JAVA_OPTIONS, *CLASS_PATHS}
     # One that names no size has Spark's own, which need not be the smaller one.
     settings = {name: value for name, value in start.settings.items() if name not in apart} | dict.fromkeys(sizes, "")
     options = {name: _leave_out_archive(start.settings.get(name, "")) for name in JAVA_OPTIONS}
+    paths = {name: leave_out_unsigned(start.settings.get(name, "")) for name in CLASS_PATHS}
     environment = select_common(start.environment)
     rest = [start.command, start.connection, start.pool, start.queue, start.folder, start.user, start.python]
-    return Wanted(_hash_value([settings, options, environment, rest]), _hash_value(sorted(files)), sizes)
+    return Wanted(_hash_value([settings, options, paths, environment, rest]), _hash_value(sorted(files)), sizes)
 
 
 def _is_of_one_task(variable: str) -> bool:

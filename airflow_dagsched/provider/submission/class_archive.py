@@ -104,7 +104,9 @@ class ClassArchive:
 def _add_options(settings: Mapping[str, str], found: Verdict, master: str) -> Mapping[str, str]:
     kind: Kind = found.kind or "dynamic"
     file = found.detail if found.reason == "used" else ""
-    given = give_driver(settings, kind, file) if file else settings
+    given = give_driver(settings, kind, file, found.jar) if file else settings
     # Executors of the driver's host and user have the driver's; elsewhere it is what somebody has put there.
-    theirs = read_executor_archive() or (file if master.startswith(HERE) else "")
-    return give_executors(given, kind, theirs) if theirs and not is_local(master) else given
+    named = read_executor_archive()
+    if named and not is_local(master):
+        return give_executors(given, kind, named)
+    return give_executors(given, kind, file, found.jar) if file and master.startswith(HERE) else given

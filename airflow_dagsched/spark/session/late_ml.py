@@ -17,14 +17,15 @@ from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, leave_out_unsigned
 from airflow_dagsched.spark.java_objects import find_class, find_object, make_scala_map
 
 ML = "pyspark.ml"
 SERVICE = "org.apache.spark.sql.ml.InternalFunctionRegistration"
 EXTENSIONS = "org.apache.spark.sql.SparkSessionExtensions"
 PROVIDERS = f"META-INF/services/{EXTENSIONS}Provider"
-ADDING = ("spark.sql.extensions", "spark.jars", "spark.driver.extraClassPath")
-"""Settings of authors whose own Java code may extend sessions, or ask for ML's functions."""
+ADDING = ("spark.sql.extensions", "spark.jars")
+"""Settings of authors whose own Java code may extend sessions, or ask for ML's functions; a class path is another."""
 
 
 class MlImport:
@@ -52,7 +53,7 @@ def register_ml_late() -> None:
 def open_first_session(sc: SparkContext, options: dict[str, str]) -> SparkSession:
     """The first session of ``sc``, which was started with these ``options``."""
     register_ml_late()
-    if ML in sys.modules or SEEN.was_seen or any(sc.getConf().get(name, "") for name in ADDING) or not _is_ml_alone(sc):
+    if ML in sys.modules or SEEN.was_seen or _is_extended(sc) or not _is_ml_alone(sc):
         return SparkSession(sc, options=options)
     jvm: Any = sc._jvm
     none, nothing = find_object(sc, "scala.None"), make_scala_map(sc, {})
@@ -61,6 +62,13 @@ def open_first_session(sc: SparkContext, options: dict[str, str]) -> SparkSessio
     # context's, which has the options.
     java = make(sc._jsc.sc(), none, none, find_class(sc, EXTENSIONS)(), nothing, nothing)
     return SparkSession(sc, jsparkSession=java)
+
+
+def _is_extended(sc: SparkContext) -> bool:
+    """Whether an author's Java code may be there."""
+    conf = sc.getConf()
+    path = leave_out_unsigned(conf.get(DRIVER_CLASS_PATH, ""))
+    return bool(path) or any(conf.get(name, "") for name in ADDING)
 
 
 def _is_ml_alone(sc: SparkContext) -> bool:
