@@ -111,11 +111,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def cache(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, which is spoiled, in use."""
-    shutil.copytree(made, tmp_path / "cache")
-    monkeypatch.setenv("AIRFLOW__DAGSCHED__CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def cache(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The same, which is spoiled, in use: an archive is for one class path, so it stays where it is."""
+    shutil.copytree(made, tmp_path / "whole")
+    monkeypatch.setenv("AIRFLOW__DAGSCHED__CACHE_DIR", str(made))
+    yield made
+    made.chmod(0o700)
+    shutil.rmtree(made)
+    shutil.copytree(tmp_path / "whole", made)
 
 
 def find_archive(cache: Path) -> Path:
