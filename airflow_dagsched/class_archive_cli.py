@@ -42,7 +42,7 @@ def _run_make(options: argparse.Namespace) -> int:
     from airflow_dagsched.class_archives.choose import choose_archive
     from airflow_dagsched.class_archives.make import forget_failure, make_file, make_on_shelf, request_archive
     from airflow_dagsched.class_archives.shelf import Shelf
-    from airflow_dagsched.launch.class_archive.recipe import DRIVER_CLASS_PATH
+    from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
 
     submit, cache_dir = _find_spark_submit(), _find_cache_dir(options)
     settings = {DRIVER_CLASS_PATH: options.extra_class_path} if options.extra_class_path else {}

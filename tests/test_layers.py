@@ -59,8 +59,8 @@ launch                                                   model plan plan/checkin
   history           .protocol .planning                  model plan plan/reasons plan/grouping plan/replan
   escalation        .protocol .managers .planning        model plan plan/passes
   moves             .protocol                            model plan/grouping plan/problem
-  class_archive
-class_archives                                           launch/class_archive launch/secrecy exclusive
+  class_archive     .protocol
+class_archives                                           launch/class_archive launch/protocol launch/secrecy exclusive
 switch                                                   launch/protocol launch/streams
   advising                                               launch/streams switch
   inbox             .advising                            launch/protocol switch
@@ -68,7 +68,7 @@ switch                                                   launch/protocol launch/
   comparing         .advising .log                       launch/protocol exclusive switch
   checking
 stream_cli                                               switch switch/log switch/comparing switch/checking
-class_archive_cli                                        class_archives launch/class_archive launch/secrecy
+class_archive_cli                                        class_archives launch/protocol launch/secrecy
 cli                                                      model placement plan plan/simulate plan/checking plan/report
                                                          plan/pruning plan/problem plan/exact plan/replan
                                                          launch/managers stream_cli class_archive_cli

@@ -9,8 +9,8 @@ from pathlib import Path
 from airflow_dagsched.class_archives.spark_home import find_java, find_spark_home
 from airflow_dagsched.launch.class_archive.conf_folder import CONF_DIR, DEFAULTS
 from airflow_dagsched.launch.class_archive.host import Host, Jar
-from airflow_dagsched.launch.class_archive.recipe import DRIVER_CLASS_PATH
 from airflow_dagsched.launch.class_archive.verdict import Verdict
+from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
 from airflow_dagsched.launch.secrecy.properties import read_properties
 
 

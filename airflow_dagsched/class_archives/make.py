@@ -31,13 +31,13 @@ from airflow_dagsched.launch.class_archive.bounds import Kept, select_removed
 from airflow_dagsched.launch.class_archive.conf_folder import CONF_DIR
 from airflow_dagsched.launch.class_archive.host import compute_key
 from airflow_dagsched.launch.class_archive.recipe import (
-    DRIVER_CLASS_PATH,
     DRIVER_DEFAULT,
     join_options,
     list_making_options,
     list_proving_options,
 )
 from airflow_dagsched.launch.class_archive.verdict import Possible, Verdict, judge_host
+from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import write_properties
 from airflow_dagsched.launch.secrecy.trust import find_stranger

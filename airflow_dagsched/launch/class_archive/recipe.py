@@ -18,7 +18,6 @@ from typing import Literal
 Kind = Literal["dynamic", "aot"]
 
 DRIVER_DEFAULT, DRIVER_EXTRA = "spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions"
-DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH = "spark.driver.extraClassPath", "spark.executor.extraClassPath"
 EXECUTOR_DEFAULT, EXECUTOR_EXTRA = "spark.executor.defaultJavaOptions", "spark.executor.extraJavaOptions"
 ENVIRONMENT = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 """Variables with options of a driver's Java."""

@@ -6,9 +6,7 @@ import os
 from collections.abc import Mapping
 
 from airflow_dagsched.launch.class_archive.recipe import (
-    DRIVER_CLASS_PATH,
     DRIVER_DEFAULT,
-    EXECUTOR_CLASS_PATH,
     EXECUTOR_DEFAULT,
     EXECUTOR_EXTRA,
     Kind,
@@ -17,6 +15,7 @@ from airflow_dagsched.launch.class_archive.recipe import (
     list_using_options,
     names_archive,
 )
+from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH
 
 HERE = "local-cluster["
 """Begins the masters whose executors are this host's, and this user's, as the driver is."""

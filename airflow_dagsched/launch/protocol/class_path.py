@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-DRIVER_CLASS_PATH = "spark.driver.extraClassPath"
-CLASS_PATHS = (DRIVER_CLASS_PATH, "spark.executor.extraClassPath")
+DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH = "spark.driver.extraClassPath", "spark.executor.extraClassPath"
 _UNSIGNED = re.compile(r"/class-archives/[0-9a-f]{24}\.jar$")
 
 

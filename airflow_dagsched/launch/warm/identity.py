@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from airflow_dagsched.launch.protocol.class_path import CLASS_PATHS, leave_out_unsigned
+from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH, leave_out_unsigned
 
 OF_ONE_RUN = frozenset({"spark.app.name"})
 """Settings that say nothing of how an application works."""
@@ -33,6 +33,7 @@ OWN_VARIABLES = frozenset({"_", "OLDPWD", "SHLVL", "PWD", "TRACEPARENT", "TRACES
 JAVA_OPTIONS = frozenset(
     f"spark.{process}.{which}JavaOptions" for process in ("driver", "executor") for which in ("default", "extra")
 )
+CLASS_PATHS = (DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH)
 _CLASS_ARCHIVE = re.compile(
     r"-X(?:X:(?:(?:[+-]?AutoCreate)?(?:SharedArchiveFile|AOTCache)|[+]IgnoreUnrecognizedVMOptions)|share:|log:(?:cds|aot))\S*"
 )
