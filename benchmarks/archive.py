@@ -67,14 +67,13 @@ def keep(file: Path, **found: Any) -> None:
 
 
 def make(folder: Path) -> dict[str, float]:
-    """An archive for drivers, and a copy where executors look for it; what it takes."""
-    command = [sys.executable, "-m", "airflow_dagsched", "class-archive"]
+    """An archive for drivers; what it takes."""
+    command = [sys.executable, "-m", "airflow_dagsched", "class-archive", "make"]
     shutil.rmtree(folder / "archives", ignore_errors=True)
     clock = Clock()
-    subprocess.run([*command, "make", "--cache-dir", str(folder / "archives")], check=True)
+    subprocess.run([*command, "--cache-dir", str(folder / "archives")], check=True)
     taken = clock.read()
     (file,) = (folder / "archives" / "class-archives").glob("*.jsa")
-    subprocess.run([*command, "make", "--output", str(folder / "executor.jsa")], check=True)
     print(f"making: {taken.seconds:.1f} s, {taken.cpu_s:.1f} cpu s, {file.stat().st_size >> 20} MB", flush=True)
     return {"seconds": taken.seconds, "cpu_s": taken.cpu_s, "bytes": file.stat().st_size}
 
@@ -106,7 +105,7 @@ def open_ways(part: str, folder: Path) -> Iterator[dict[str, Way]]:
     """The ways of a part; what they stand on is there inside the block."""
     where = Folders(folder, folder / "scratch" / "archive" / "out", folder / "scratch" / "archive" / "work")
     if part == "cluster":
-        theirs = {SWITCH: "auto", THEIRS: str(folder / "executor.jsa")}
+        theirs = {SWITCH: "auto", THEIRS: home.make_executor_archive()}
         with open_cluster():
             yield {
                 "plain": lambda: run_case(START, where, {**PLAIN, **ON_LOOPBACK}, {SWITCH: "off"}),

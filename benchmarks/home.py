@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from airflow_dagsched.class_archives.choose import choose_archive
-from airflow_dagsched.class_archives.make import make_on_shelf, request_archive
-from airflow_dagsched.class_archives.shelf import Shelf
+from airflow_dagsched.class_archives.make import Request, make_file, make_on_shelf, request_archive
 from airflow_dagsched.class_archives.spark_home import locate_spark_submit
 from airflow_dagsched.launch.managers.compiler import DRIVER, EXECUTOR, LIGHT_COMPILER
 
@@ -26,17 +24,27 @@ LIGHT = {**CONF, DRIVER: LIGHT_COMPILER, EXECUTOR: LIGHT_COMPILER}
 """Java's quick compiler alone, as a launch task chooses it for short applications; a person may, too."""
 
 
-def make_archive(master: str = MASTER) -> str:
-    """Have an archive of classes, as a launch would leave one in the background: none shall come to be meanwhile.
+def make_archive() -> None:
+    """Have an archive of classes, as a launch would leave one in the background: none shall come to be meanwhile."""
+    why_not = make_on_shelf(_request_archive())
+    print(f"archive of classes: {why_not or 'there'}", flush=True)
+
+
+def make_executor_archive() -> str:
+    """Have one for executors, which have Spark's jars alone, where a driver has a jar before them.
 
     Returns its path; empty where there can be none.
     """
-    submit, cache = locate_spark_submit(), Path(os.environ[CACHE])
+    file = Path(os.environ[CACHE], "executor.jsa")
+    why_not = make_file(_request_archive(), file)
+    print(f"archive of executors' classes: {why_not or 'there'}", flush=True)
+    return "" if why_not else str(file)
+
+
+def _request_archive() -> Request:
+    submit = locate_spark_submit()
     assert submit is not None
-    why_not = make_on_shelf(request_archive(cache, submit, master, {}, os.environ))
-    print(f"archive of classes: {why_not or 'there'}", flush=True)
-    found = choose_archive(Shelf.of(cache), submit, master, {}, os.environ)
-    return found.detail if found.reason == "used" else ""
+    return request_archive(Path(os.environ[CACHE]), submit, MASTER, {}, os.environ)
 
 
 @contextmanager

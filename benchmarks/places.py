@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from benchmarks.home import MASTER, changed_environment, make_archive
+from benchmarks.home import MASTER, changed_environment, make_executor_archive
 
 Kind = Literal["local", "standalone"]
 THEIRS = "AIRFLOW__DAGSCHED__EXECUTOR_CLASS_ARCHIVE"
@@ -33,8 +33,7 @@ def open_place(kind: Kind) -> Iterator[Place]:
     if kind == "local":
         yield LOCAL
         return
-    # Executors are of this host and user, so the driver's archive is theirs, too.
-    with open_cluster() as master, changed_environment({THEIRS: make_archive(master)}):
+    with open_cluster() as master, changed_environment({THEIRS: make_executor_archive()}):
         yield Place(f"{WORKERS} workers, standalone", master, ON_LOOPBACK)
 
 
