@@ -37,7 +37,7 @@ from airflow_dagsched.launch.class_archive.recipe import (
     list_proving_options,
 )
 from airflow_dagsched.launch.class_archive.verdict import Possible, Verdict, judge_host
-from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
+from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, join_class_paths
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import write_properties
 from airflow_dagsched.launch.secrecy.trust import find_stranger
@@ -142,7 +142,7 @@ def _make_alone(shelf: Shelf, key: str, possible: Possible, request: Request) ->
         if stranger := find_stranger(shelf.folder / "lock"):  # before it takes minutes in vain
             raise Failed(stranger)
         first = str(jar) if write_unsigned(possible.host.jars, jar) else ""
-        path = os.pathsep.join(filter(None, (first, request.extra_class_path)))
+        path = join_class_paths(first, request.extra_class_path)
         with _open_draft(shelf.folder) as folder:
             shelf.keep(train(possible, replace(request, extra_class_path=path), folder), key, possible.host)
     except (Failed, OSError) as error:

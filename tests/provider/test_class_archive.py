@@ -165,19 +165,18 @@ def test_executors_of_this_host_have_the_driver_s(host: PlayedHost, monkeypatch:
 
 
 def test_signed_jars_of_spark_s_have_a_copy_before_them(host: PlayedHost) -> None:
-    """Of which the training, the proof and each later driver know, and executors of this host."""
-    path = "spark.driver.extraClassPath"
-    make_jar(host.submit.parents[1] / "jars" / "janino.jar", **SIGNED)
-    submit(host, **{path: str(host.submit.parents[1] / "jars" / "core.jar")})
+    """Of which the training, the proof and each later driver know."""
+    jars = host.submit.parents[1] / "jars"
+    make_jar(jars / "janino.jar", **SIGNED)
+    conf = {"spark.driver.extraClassPath": str(jars / "core.jar")}
+    submit(host, **conf)
     wait_for(lambda: bool(list(host.shelf.list_notes())) and is_idle(host))
     (jar,) = host.shelf.folder.glob("*.jar")
-    mine = f"{path}={jar}:{host.submit.parents[1] / 'jars' / 'core.jar'}\n"
+    mine = f"spark.driver.extraClassPath={jar}:{jars / 'core.jar'}\n"
     assert [mine in told for told in host.told] == [True, True]
-    told = submit(host, **{path: str(host.submit.parents[1] / "jars" / "core.jar")})
-    assert mine in told
+    assert mine in submit(host, **conf)
     jar.unlink()
-    told = submit(host, **{path: str(host.submit.parents[1] / "jars" / "core.jar")})
-    assert "SharedArchiveFile" not in told, "it is not as it was proven"
+    assert "SharedArchiveFile" not in submit(host, **conf), "it is not as it was proven"
     wait_for(lambda: jar.exists() and is_idle(host))
 
 

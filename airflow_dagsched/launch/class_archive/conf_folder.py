@@ -11,12 +11,12 @@ the same one.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.class_archive.host import Host
+from airflow_dagsched.launch.protocol.class_path import join_class_paths
 
 DEFAULTS = "spark-defaults.conf"
 CONF_DIR, LAST_ON_PATH = "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH"
@@ -42,5 +42,4 @@ def put_last(host: Host, no_folder: str) -> Host:
 
 def make_environment(host: Host, no_folder: str, environment: Mapping[str, str]) -> dict[str, str]:
     """What changes in the environment of a spark-submit on ``host``, so that its driver's conf folder comes last."""
-    last = filter(None, (environment.get(LAST_ON_PATH), host.conf_folder))
-    return {CONF_DIR: no_folder, LAST_ON_PATH: os.pathsep.join(last)}
+    return {CONF_DIR: no_folder, LAST_ON_PATH: join_class_paths(environment.get(LAST_ON_PATH, ""), host.conf_folder)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from airflow_dagsched.launch.class_archive.recipe import (
@@ -15,7 +14,7 @@ from airflow_dagsched.launch.class_archive.recipe import (
     list_using_options,
     names_archive,
 )
-from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH
+from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH, join_class_paths
 
 HERE = "local-cluster["
 """Begins the masters whose executors are this host's, and this user's, as the driver is."""
@@ -38,5 +37,4 @@ def give_executors(settings: Mapping[str, str], kind: Kind, file: str, jar: str 
 
 
 def _put_first(settings: dict[str, str], name: str, jar: str) -> dict[str, str]:
-    path = os.pathsep.join(filter(None, (jar, settings.get(name, ""))))
-    return {**settings, name: path} if jar else settings
+    return {**settings, name: join_class_paths(jar, settings.get(name, ""))} if jar else settings
