@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import StorageLevel
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from airflow_dagsched.spark.session.compression import COMPRESSED, GROWTH, bound_size
 from airflow_dagsched.spark.session.dataframe_cache import Kept, choose_level, measure_storage_memory
 from airflow_dagsched.spark.session.plan_markers import count_marks, is_bare_scan
 
@@ -63,3 +66,35 @@ def test_bare_scans(spark: SparkSession, path: str) -> None:
     others = [df.selectExpr("b + 1"), df.where(double("b")), df.where(sf.rand() > 0.5), df.distinct(), spark.range(3)]
     assert not any(map(is_bare_scan, others))
     assert not is_bare_scan(df.where(f"b > (select max(b) from parquet.`{path}`)"))
+
+
+def _measure_kept(df: DataFrame) -> int:
+    """Bytes in memory of ``df``, kept as a step's rows are."""
+    sc = df.sparkSession.sparkContext
+    kept = Kept(sc)
+    before = {info.id() for info in sc._jsc.sc().getRDDStorageInfo()}
+    kept.keep_frame(df)
+    df.count()
+    (size,) = [info.memSize() for info in sc._jsc.sc().getRDDStorageInfo() if info.id() not in before]
+    kept.release_frame(df)
+    return int(size)
+
+
+def test_rows_that_surely_fit_are_not_compressed(spark: SparkSession) -> None:
+    """Unless their author says so, or where nobody knows how many there are."""
+    words = "cast(id % 3 as string) || ' is a word' as word"
+    session, other = spark.newSession(), spark.newSession()
+    plain = _measure_kept(session.range(20_000).selectExpr(words))
+    assert session.conf.get(COMPRESSED) == "true"
+    other.conf.set(COMPRESSED, "true")
+    packed = _measure_kept(other.range(20_001).selectExpr(words))
+    unknown = _measure_kept(session.createDataFrame(session.range(20_002).rdd, "id long").selectExpr(words))
+    assert max(packed, unknown) < plain / 3
+    assert other.conf.get(COMPRESSED) == "true"
+
+
+def test_a_join_is_bounded_by_its_files(spark: SparkSession, path: str) -> None:
+    df = spark.read.parquet(path)
+    files = sum(file.stat().st_size for file in Path(path).iterdir() if file.name.startswith("part-"))
+    assert bound_size(df) == GROWTH * files
+    assert bound_size(df.join(df.withColumnRenamed("b", "c"), "id")) == 2 * GROWTH * files

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pyspark import SparkContext, StorageLevel
 from pyspark.sql import DataFrame
 
+from airflow_dagsched.spark.session.compression import compress_where_needed
+
 TIGHT = 0.3
 """Share of the executors' storage memory that has to be free, or further data is kept on disk alone."""
 
@@ -31,7 +33,9 @@ class Kept:
             self._holders[plan] += 1
             if self._holders[plan] == 1:
                 # Looked at each time: the memory fills up while the application runs.
-                df.persist(choose_level(*measure_storage_memory(self._sc)))
+                free, total = measure_storage_memory(self._sc)
+                with compress_where_needed(df, free - int(TIGHT * total)):
+                    df.persist(choose_level(free, total))
 
     def release_frame(self, df: DataFrame) -> None:
         """Undo one :meth:`keep_frame`."""
