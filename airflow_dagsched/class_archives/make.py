@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from airflow_dagsched.class_archives.choose import see_from
-from airflow_dagsched.class_archives.look import look_again, look_at_host
+from airflow_dagsched.class_archives.look import look_again, look_at_host, read_jar
 from airflow_dagsched.class_archives.shelf import MAKING, Shelf
 from airflow_dagsched.class_archives.unsigned import write_unsigned
 from airflow_dagsched.launch.class_archive.bounds import Kept, select_removed
@@ -141,10 +141,11 @@ def _make_alone(shelf: Shelf, key: str, possible: Possible, request: Request) ->
     try:
         if stranger := find_stranger(shelf.folder / "lock"):  # before it takes minutes in vain
             raise Failed(stranger)
-        first = str(jar) if write_unsigned(possible.host.jars, jar) else ""
-        path = join_class_paths(first, request.extra_class_path)
+        unsigned = read_jar(jar) if write_unsigned(possible.host.jars, jar) else None
+        path = join_class_paths(request.extra_class_path, "" if unsigned is None else unsigned.path)
         with _open_draft(shelf.folder) as folder:
-            shelf.keep(train(possible, replace(request, extra_class_path=path), folder), key, possible.host)
+            archive = train(possible, replace(request, extra_class_path=path), folder)
+            shelf.keep(archive, key, possible.host, unsigned)
     except (Failed, OSError) as error:
         shelf.note_failure(key, str(error))
         with suppress(OSError):

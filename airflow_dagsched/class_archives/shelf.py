@@ -110,7 +110,7 @@ class Shelf:
 
     def list_keys(self) -> tuple[str, ...]:
         """Of all that is there, archives and failures."""
-        return tuple(sorted({path.name.partition(".")[0] for path in self.folder.glob("[!.]*.js*")}))
+        return tuple(sorted({path.name.partition(".")[0] for path in self.folder.glob("[!.]*.j*")}))
 
     def read_failure(self, key: str) -> Failure | None:
         """Why there is no archive with this key; None: nobody has tried to make it in vain."""
@@ -139,12 +139,10 @@ class Shelf:
         finally:
             os.close(handle)
 
-    def keep(self, draft: Path, key: str, host: Host) -> None:
+    def keep(self, draft: Path, key: str, host: Host, unsigned: Jar | None) -> None:
         """Put a finished archive in its place, beside its jar, to outlive a power cut. Raises ``OSError``."""
-        jar = self.locate_unsigned(key)
-        unsigned = read_jar(jar) if jar.exists() else None
         if unsigned is not None:
-            sync_path(jar)
+            sync_path(Path(unsigned.path))
         draft.chmod(0o400)
         sync_path(draft)
         self._note(key).unlink(missing_ok=True)  # of one before it: never beside a file that it doesn't mean

@@ -84,5 +84,5 @@ class PlayedHost:
         self.shelf.open()
         draft = self.shelf.folder / "draft"
         draft.write_bytes(b"classes")
-        self.shelf.keep(draft, key, host)
+        self.shelf.keep(draft, key, host, None)
         return key

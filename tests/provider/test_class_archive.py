@@ -164,15 +164,15 @@ def test_executors_of_this_host_have_the_driver_s(host: PlayedHost, monkeypatch:
     assert submit(host).count("cache/class-archives") == 2
 
 
-def test_signed_jars_of_spark_s_have_a_copy_before_them(host: PlayedHost) -> None:
-    """Of which the training, the proof and each later driver know."""
+def test_spark_s_signed_compiler_has_a_copy_before_it(host: PlayedHost) -> None:
+    """Behind its author's own classes; the training, the proof and each later driver know of it."""
     jars = host.submit.parents[1] / "jars"
-    make_jar(jars / "janino.jar", **SIGNED)
+    make_jar(jars / "janino-3.1.jar", **SIGNED)
     conf = {"spark.driver.extraClassPath": str(jars / "core.jar")}
     submit(host, **conf)
     wait_for(lambda: bool(list(host.shelf.list_notes())) and is_idle(host))
     (jar,) = host.shelf.folder.glob("*.jar")
-    mine = f"spark.driver.extraClassPath={jar}:{jars / 'core.jar'}\n"
+    mine = f"spark.driver.extraClassPath={jars / 'core.jar'}:{jar}\n"
     assert [mine in told for told in host.told] == [True, True]
     assert mine in submit(host, **conf)
     jar.unlink()

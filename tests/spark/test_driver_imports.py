@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 PROGRAM = "airflow_dagsched.spark.driver.program"
-OWN = 104
+OWN = 105
 """Modules of this package. Before you raise it: is the new one needed by a group of one step? Else import it late."""
 OTHERS = {"concurrent", "graphlib"}
 """Beside what PySpark itself loads: of the standard library."""

@@ -11,7 +11,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from airflow_dagsched.spark.session.compression import COMPRESSED, GROWTH, bound_size
+from airflow_dagsched.spark.session import dataframe_cache
+from airflow_dagsched.spark.session.compression import COMPRESSED, GROWTH, UNKNOWN, estimate_size
 from airflow_dagsched.spark.session.dataframe_cache import Kept, choose_level, measure_storage_memory
 from airflow_dagsched.spark.session.plan_markers import count_marks, is_bare_scan
 
@@ -80,7 +81,7 @@ def _measure_kept(df: DataFrame) -> int:
     return int(size)
 
 
-def test_rows_that_surely_fit_are_not_compressed(spark: SparkSession) -> None:
+def test_rows_that_probably_fit_are_not_compressed(spark: SparkSession) -> None:
     """Unless their author says so, or where nobody knows how many there are."""
     words = "cast(id % 3 as string) || ' is a word' as word"
     session, other = spark.newSession(), spark.newSession()
@@ -93,8 +94,24 @@ def test_rows_that_surely_fit_are_not_compressed(spark: SparkSession) -> None:
     assert other.conf.get(COMPRESSED) == "true"
 
 
-def test_a_join_is_bounded_by_its_files(spark: SparkSession, path: str) -> None:
+def test_a_join_is_taken_for_as_large_as_its_files(spark: SparkSession, path: str) -> None:
     df = spark.read.parquet(path)
     files = sum(file.stat().st_size for file in Path(path).iterdir() if file.name.startswith("part-"))
-    assert bound_size(df) == GROWTH * files
-    assert bound_size(df.join(df.withColumnRenamed("b", "c"), "id")) == 2 * GROWTH * files
+    assert estimate_size(df) == GROWTH * files
+    assert estimate_size(df.join(df.withColumnRenamed("b", "c"), "id")) == 2 * GROWTH * files
+    named = spark.sql(f"with t as (select * from parquet.`{path}`) select * from t join t u using (id)")
+    assert estimate_size(named) == GROWTH * files
+    assert estimate_size(spark.createDataFrame(df.rdd, df.schema)) >= UNKNOWN
+
+
+def test_the_same_memory_is_promised_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To rows that are not there yet; and to others once they are gone."""
+    monkeypatch.setattr(dataframe_cache, "measure_storage_memory", lambda sc: (1000, 1000))
+    rooms: list[int] = []
+    monkeypatch.setattr(dataframe_cache, "persist_frame", lambda df, level, room: rooms.append(room) or 300)
+    kept, frames = Kept(spark.sparkContext), [spark.range(size) for size in (3, 4, 5)]
+    for df in frames[:2]:
+        kept.keep_frame(df)
+    kept.release_frame(frames[0])
+    kept.keep_frame(frames[2])
+    assert rooms == [700, 400, 400]

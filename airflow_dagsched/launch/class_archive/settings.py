@@ -21,10 +21,10 @@ HERE = "local-cluster["
 
 
 def give_driver(settings: Mapping[str, str], kind: Kind, file: str, jar: str = "") -> dict[str, str]:
-    """The settings of an application whose driver has the archive ``file``, and ``jar`` before its class path."""
+    """The settings of an application whose driver has the archive ``file``, and ``jar`` behind its class path."""
     options = list_using_options(kind, file)
     given = {**settings, DRIVER_DEFAULT: join_options(settings.get(DRIVER_DEFAULT, ""), options)}
-    return _put_first(given, DRIVER_CLASS_PATH, jar)
+    return _put_last(given, DRIVER_CLASS_PATH, jar)
 
 
 def give_executors(settings: Mapping[str, str], kind: Kind, file: str, jar: str = "") -> dict[str, str]:
@@ -33,8 +33,9 @@ def give_executors(settings: Mapping[str, str], kind: Kind, file: str, jar: str 
     if names_archive((before, settings.get(EXECUTOR_EXTRA, ""))):
         return dict(settings)
     given = {**settings, EXECUTOR_DEFAULT: join_options(before, list_executor_options(kind, file))}
-    return _put_first(given, EXECUTOR_CLASS_PATH, jar)
+    return _put_last(given, EXECUTOR_CLASS_PATH, jar)
 
 
-def _put_first(settings: dict[str, str], name: str, jar: str) -> dict[str, str]:
-    return {**settings, name: join_class_paths(jar, settings.get(name, ""))} if jar else settings
+def _put_last(settings: dict[str, str], name: str, jar: str) -> dict[str, str]:
+    # Before Spark's own jars, but an author's classes go before all of them.
+    return {**settings, name: join_class_paths(settings.get(name, ""), jar)} if jar else settings

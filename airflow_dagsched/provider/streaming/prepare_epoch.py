@@ -15,6 +15,7 @@ import msgspec
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.author_sizes import name_options
 from airflow_dagsched.launch.managers.compiler import DRIVER, EXECUTOR, LIGHT_COMPILER
+from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
 from airflow_dagsched.launch.protocol.manifest import hash_content
 from airflow_dagsched.launch.secrecy.java_options import hide_java_options
 from airflow_dagsched.launch.secrecy.masked_manifest import mask_manifest
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 LEVEL = LEVELS[0]
 SHIPPED = {
     "archives": "spark.archives",
-    "driver_class_path": "spark.driver.extraClassPath",
+    "driver_class_path": DRIVER_CLASS_PATH,
     "exclude_packages": "spark.jars.excludes",
     "files": "spark.files",
     "jars": "spark.jars",

@@ -10,9 +10,11 @@ from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
+
 OPTIONS = {
     "_archives": "spark.archives",
-    "_driver_class_path": "spark.driver.extraClassPath",
+    "_driver_class_path": DRIVER_CLASS_PATH,
     "_driver_memory": "spark.driver.memory",
     "_exclude_packages": "spark.jars.excludes",
     "_executor_cores": "spark.executor.cores",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pyspark import SparkContext, StorageLevel
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.compression import compress_where_needed
+from airflow_dagsched.spark.session.compression import persist_frame
 
 TIGHT = 0.3
 """Share of the executors' storage memory that has to be free, or further data is kept on disk alone."""
@@ -25,6 +25,8 @@ class Kept:
         self._sc = sc
         self._guard = threading.Lock()
         self._holders: Counter[int] = Counter()
+        # Bytes that they may take, of those that are not compressed: some are filled long after they are persisted.
+        self._promised: Counter[int] = Counter()
 
     def keep_frame(self, df: DataFrame) -> None:
         """Have ``df`` kept when it is first executed."""
@@ -34,8 +36,8 @@ class Kept:
             if self._holders[plan] == 1:
                 # Looked at each time: the memory fills up while the application runs.
                 free, total = measure_storage_memory(self._sc)
-                with compress_where_needed(df, free - int(TIGHT * total)):
-                    df.persist(choose_level(free, total))
+                room = min(free, total - self._promised.total()) - int(TIGHT * total)
+                self._promised[plan] = persist_frame(df, choose_level(free, total), room)
 
     def release_frame(self, df: DataFrame) -> None:
         """Undo one :meth:`keep_frame`."""
@@ -43,6 +45,7 @@ class Kept:
             plan = df.semanticHash()
             self._holders[plan] -= 1
             if self._holders[plan] == 0:
+                del self._promised[plan]
                 # Does not wait: executors drop the blocks in their own time.
                 df.unpersist()
 

@@ -43,9 +43,9 @@ def test_a_driver_gets_it_after_its_other_options() -> None:
     assert given == {DRIVER: f"-XX:TieredStopAtLevel=1 -XX:SharedArchiveFile=/c/k.jsa {quiet}", "spark.a": "b"}
 
 
-def test_the_jar_that_goes_with_it_is_before_the_author_s() -> None:
+def test_the_jar_that_goes_with_it_is_behind_the_author_s() -> None:
     path = "spark.driver.extraClassPath"
-    assert give_driver({path: "/mine.jar"}, "dynamic", "/c/k.jsa", "/c/k.jar")[path] == "/c/k.jar:/mine.jar"
+    assert give_driver({path: "/mine.jar"}, "dynamic", "/c/k.jsa", "/c/k.jar")[path] == "/mine.jar:/c/k.jar"
     assert path not in give_driver({}, "dynamic", "/c/k.jsa")
     assert give_executors({}, "dynamic", "/c/k.jsa", "/c/k.jar")["spark.executor.extraClassPath"] == "/c/k.jar"
 
