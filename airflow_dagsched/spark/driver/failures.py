@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import concurrent
 import os
 import re
 import traceback
 from collections.abc import Iterable
+from pathlib import Path
 from types import TracebackType
+
+import py4j  # type: ignore[import-untyped]
+import pyspark
 
 from airflow_dagsched.errors import DagschedError
 from airflow_dagsched.launch.protocol.events import Failure, FailureKind
 from airflow_dagsched.launch.protocol.manifest import StepSpec
 from airflow_dagsched.spark.outputs.commits import WriteRefused
 from airflow_dagsched.spark.steps.call_step import StepFault
+from airflow_dagsched.spark.telling.progress_watch import OURS
 
 TEXT_CHARS = 20_000
 """Most of an exception's own text that is looked at. What is shown of it is cut once it is masked, see ``masked``."""
@@ -68,7 +74,9 @@ REMEDIES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 # A Python frame, or Spark 4's line of the DataFrame call that made a failing expression.
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|was called from\s+(?P<file2>[^\s:]+):(?P<line2>\d+)')
-_OURS = tuple(os.sep + name + os.sep for name in ("airflow_dagsched", "pyspark", "py4j", "concurrent"))
+# Where they are, not what they are called: a checkout, with an author's files in it, may have the name of a package.
+_PY4J, *_ = _OTHERS = tuple(f"{Path(str(package.__file__)).parent}{os.sep}" for package in (py4j, pyspark, concurrent))
+_NOT_THE_AUTHORS = (OURS, *_OTHERS)
 
 
 def describe_failure(error: BaseException, text: str, step: str) -> Failure:
@@ -115,7 +123,7 @@ def _has_met_dead_java(error: BaseException | None) -> bool:
 
 def _is_of_py4j(error: BaseException) -> bool:
     frames = _list_frames(error.__traceback__)
-    return bool(frames) and f"{os.sep}py4j{os.sep}" in frames[-1].filename
+    return bool(frames) and frames[-1].filename.startswith(_PY4J)
 
 
 def make_message(error: BaseException, text: str, step: str) -> str:
@@ -141,7 +149,7 @@ def _pick_telling_line(lines: list[str]) -> str:
 
 def format_traceback(error: BaseException, text: str) -> str:
     """The author's frames and the exception; neither ours nor Spark's."""
-    frames = [frame for frame in _list_frames(error.__traceback__) if not any(part in frame.filename for part in _OURS)]
+    frames = [frame for frame in _list_frames(error.__traceback__) if not frame.filename.startswith(_NOT_THE_AUTHORS)]
     listed = "".join(traceback.format_list(traceback.StackSummary.from_list(frames)))
     head = f"Traceback (most recent call last):\n{listed}" if listed else ""
     return f"{head}{type(error).__name__}: {text[:TEXT_CHARS]}"
