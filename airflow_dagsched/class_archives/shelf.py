@@ -109,7 +109,7 @@ class Shelf:
                 yield path.stem, note, path.stat().st_mtime
 
     def list_keys(self) -> tuple[str, ...]:
-        """Of all that is there, archives and failures."""
+        """Of all that is there: archives, failures, and a jar whose archive never came to be."""
         return tuple(sorted({path.name.partition(".")[0] for path in self.folder.glob("[!.]*.j*")}))
 
     def read_failure(self, key: str) -> Failure | None:

@@ -26,8 +26,8 @@ def write_unsigned(jars: Iterable[Jar], copy: Path) -> bool:
 
     Jars whose classes differ from one Java to the next are left alone. Raises ``OSError``.
     """
-    compiler = [path for path in (Path(jar.path) for jar in jars) if _COMPILER.fullmatch(path.name)]
-    signed = [path for path in compiler if _is_signed(path)]
+    paths = (Path(jar.path) for jar in jars)
+    signed = [path for path in paths if _COMPILER.fullmatch(path.name) and _is_signed(path)]
     if not signed:
         return False
     copy.unlink(missing_ok=True)

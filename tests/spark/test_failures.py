@@ -95,8 +95,8 @@ def test_the_culprit_is_found_by_its_lines(text: str, step: str | None) -> None:
 def test_a_traceback_has_the_authors_frames_alone(folder: str) -> None:
     """Whatever the folder is called that they are in."""
     source = "def author():\n    raise ValueError('here')\npool.submit(author).result()"
-    with pytest.raises(ValueError, match="here") as caught:
-        exec(compile(source, f"{folder}/dags/flow.py", "exec"), {"pool": ThreadPoolExecutor(1)})
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="here") as caught:
+        exec(compile(source, f"{folder}/dags/flow.py", "exec"), {"pool": pool})
     shown = describe_failure(caught.value, read_text(caught.value), "a").traceback
     assert f'File "{folder}/dags/flow.py", line 2, in author' in shown
     assert "concurrent" not in shown

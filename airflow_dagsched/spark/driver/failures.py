@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-import py4j  # type: ignore[import-untyped]
 import pyspark
 
 from airflow_dagsched.errors import DagschedError
@@ -18,7 +17,7 @@ from airflow_dagsched.launch.protocol.events import Failure, FailureKind
 from airflow_dagsched.launch.protocol.manifest import StepSpec
 from airflow_dagsched.spark.outputs.commits import WriteRefused
 from airflow_dagsched.spark.steps.call_step import StepFault
-from airflow_dagsched.spark.telling.progress_watch import OURS
+from airflow_dagsched.spark.telling.progress_watch import OURS, PY4J
 
 TEXT_CHARS = 20_000
 """Most of an exception's own text that is looked at. What is shown of it is cut once it is masked, see ``masked``."""
@@ -75,8 +74,7 @@ REMEDIES: tuple[tuple[re.Pattern[str], str], ...] = (
 # A Python frame, or Spark 4's line of the DataFrame call that made a failing expression.
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|was called from\s+(?P<file2>[^\s:]+):(?P<line2>\d+)')
 # Where they are, not what they are called: a checkout, with an author's files in it, may have the name of a package.
-_PY4J, *_ = _OTHERS = tuple(f"{Path(str(package.__file__)).parent}{os.sep}" for package in (py4j, pyspark, concurrent))
-_NOT_THE_AUTHORS = (OURS, *_OTHERS)
+_NOT_THE_AUTHORS = (OURS, PY4J, *(f"{Path(str(package.__file__)).parent}{os.sep}" for package in (pyspark, concurrent)))
 
 
 def describe_failure(error: BaseException, text: str, step: str) -> Failure:
@@ -123,7 +121,7 @@ def _has_met_dead_java(error: BaseException | None) -> bool:
 
 def _is_of_py4j(error: BaseException) -> bool:
     frames = _list_frames(error.__traceback__)
-    return bool(frames) and frames[-1].filename.startswith(_PY4J)
+    return bool(frames) and frames[-1].filename.startswith(PY4J)
 
 
 def make_message(error: BaseException, text: str, step: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import py4j  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.protocol.events import Event, Stalled
@@ -24,6 +25,7 @@ LOOK_S = 5.0
 MOST_TASKS = 200
 """Of a stage are looked at for the hosts they run on."""
 OURS = str(Path(__file__).parents[2]) + os.sep
+PY4J = str(Path(py4j.__file__).parent) + os.sep
 LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 ROWS = ("inputRecords", "outputRecords", "shuffleReadRecords", "shuffleWriteRecords")
 
@@ -166,7 +168,7 @@ def find_standing(frame: FrameType | None) -> tuple[str, bool]:
     author, own, in_spark = "", "", False
     while frame is not None and not author:
         file = frame.f_code.co_filename
-        in_spark = in_spark or f"{os.sep}py4j{os.sep}" in file
+        in_spark = in_spark or file.startswith(PY4J)
         here = f"{Path(file).name}:{frame.f_lineno} ({frame.f_code.co_name})"
         if file.startswith(OURS):
             own = own or here
