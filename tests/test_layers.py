@@ -53,7 +53,7 @@ launch                                                   model plan plan/checkin
   streams           .protocol .secrecy
   warm              .protocol
   steps             .protocol                            plan/pruning
-  managers          .secrecy                             model plan plan/pruning plan/problem plan/passes
+  managers          .protocol .secrecy                  model plan plan/pruning plan/problem plan/passes
   planning          .managers                            model plan plan/pruning plan/problem plan/passes
                                                          plan/reasons
   history           .protocol .planning                  model plan plan/reasons plan/grouping plan/replan

@@ -34,6 +34,7 @@ def find_object(session: SparkSession | SparkContext, name: str) -> Any:
 
 def iterate_items(sequence: Any) -> Iterator[Any]:
     """The items of a Scala sequence."""
+    # Py4J hands none over as a list: each item is a call, made when it is asked for.
     return (sequence.apply(at) for at in range(sequence.size()))
 
 

@@ -18,7 +18,6 @@ _TEMPLATE = re.compile(r"\{[{%]")
 _SUBMIT = "spark.submit."
 _SHIPS = "spark.submit.pyFiles"
 """The one of spark-submit's own settings that says nothing of where and how the driver program runs."""
-CORES = "spark.executor.cores"
 _CONNECTION = "the connection says where applications run: its host is the master"
 _REFUSED = {
     "spark.master": _CONNECTION,

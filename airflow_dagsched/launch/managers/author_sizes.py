@@ -14,14 +14,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.managers.author_conf import CORES, read_count
+from airflow_dagsched.launch.managers.author_conf import read_count
 from airflow_dagsched.launch.managers.executors import Executors, split_memory
+from airflow_dagsched.launch.protocol.executor_settings import CORES, INSTANCES, MEMORY, MOST_CORES, OVERHEAD
 from airflow_dagsched.plan.needs import measure_padding
 from airflow_dagsched.plan.problem.run import ExecutorSize
 from airflow_dagsched.plan.settings import Settings
 
-MEMORY, OVERHEAD = "spark.executor.memory", "spark.executor.memoryOverhead"
-INSTANCES, MOST_CORES = "spark.executor.instances", "spark.cores.max"
 DRIVER, TASK = "spark.driver.memory", "spark.task.cpus"
 TOLD = frozenset({CORES, MEMORY, OVERHEAD, INSTANCES, MOST_CORES, DRIVER, TASK})
 """Settings whose values may be printed, where they are sizes."""

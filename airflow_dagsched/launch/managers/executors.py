@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from airflow_dagsched.launch.protocol.executor_settings import CORES, INSTANCES, MEMORY, OVERHEAD
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.plan.passes.pin_hosts import count_containers
 from airflow_dagsched.plan.plan_types import Group
@@ -63,3 +64,10 @@ def split_memory(memory_mb: int, settings: Settings) -> tuple[int, int]:
     # Padding is a share of the heap, or a least amount if that is more: so the heap is the less that either leaves.
     heap = max(SMALLEST_HEAP_MB, min(share, memory_mb - settings.padding_min_mb))
     return heap, max(settings.padding_min_mb, memory_mb - heap)
+
+
+def name_sizes(asked: Executors) -> dict[str, str]:
+    """Spark's settings for ``asked``, where the manager counts an executor's heap and what lies beside it."""
+    heap, overhead = split_memory(asked.memory_mb, asked.settings)
+    sizes = {INSTANCES: asked.count, CORES: asked.cores, MEMORY: f"{heap}m", OVERHEAD: f"{overhead}m"}
+    return {name: str(size) for name, size in sizes.items()}

@@ -20,11 +20,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH, leave_out_unsigned
+from airflow_dagsched.launch.protocol.executor_settings import INSTANCES, MEMORY, MOST_CORES, OVERHEAD
 
 OF_ONE_RUN = frozenset({"spark.app.name"})
 """Settings that say nothing of how an application works."""
-INSTANCES, MOST_CORES = "spark.executor.instances", "spark.cores.max"
-SIZES = ("spark.driver.memory", "spark.executor.memory", "spark.executor.memoryOverhead", INSTANCES, MOST_CORES)
+SIZES = ("spark.driver.memory", MEMORY, OVERHEAD, INSTANCES, MOST_CORES)
 OF_A_TASK = "AIRFLOW_CTX_"
 """Begins what Airflow says of a task. Java, which serves many, has none of it."""
 OWN_PREFIXES = (OF_A_TASK, "DAGSCHED_")

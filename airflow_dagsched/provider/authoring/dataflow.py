@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from airflow_dagsched.errors import InvalidInput
-from airflow_dagsched.launch.managers.author_conf import CORES, read_count
+from airflow_dagsched.launch.managers.author_conf import read_count
+from airflow_dagsched.launch.protocol.executor_settings import CORES
 from airflow_dagsched.launch.warm.terms import read_duration
 from airflow_dagsched.model.codec import check_value
 from airflow_dagsched.plan.settings import DEFAULTS, Mode, Settings, refuse_idle_lists

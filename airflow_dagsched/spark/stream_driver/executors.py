@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 
 from pyspark.sql import SparkSession
 
+from airflow_dagsched.launch.protocol.executor_settings import CORES, INSTANCES, MOST_CORES
+
 ENOUGH = 0.8
 """Share of the executors with which work begins: as Spark has it where a manager grants them one by one."""
 
@@ -18,8 +20,8 @@ def count_enough(conf: Mapping[str, str]) -> int:
     """
     if conf.get("spark.master", "").partition("[")[0] == "local":
         return 0
-    cores, most = _read_count(conf, "spark.executor.cores"), _read_count(conf, "spark.cores.max")
-    asked = most // cores if cores and most else _read_count(conf, "spark.executor.instances")
+    cores, most = _read_count(conf, CORES), _read_count(conf, MOST_CORES)
+    asked = most // cores if cores and most else _read_count(conf, INSTANCES)
     return math.ceil(asked * ENOUGH)
 
 

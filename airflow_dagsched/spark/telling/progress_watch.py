@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.launch.protocol.events import Event, Stalled
 from airflow_dagsched.launch.steps.progress import Progress, Seen, Stage, explain_wait, list_others_at_work
 from airflow_dagsched.spark.files.clock import MACHINE
+from airflow_dagsched.spark.java_objects import iterate_items
 from airflow_dagsched.spark.session.current import list_threads_at_work
 
 LOOK_S = 5.0
@@ -125,12 +127,12 @@ class Jobs:
 
     def list_stages(self) -> tuple[Stage, ...]:
         """Those at work. A step's jobs run in the pool of its name."""
-        return tuple(_make_stage(each) for each in _iterate_items(self._store.activeStages()))
+        return tuple(_make_stage(each) for each in iterate_items(self._store.activeStages()))
 
     def count_begun(self) -> int:
         """Number of the last job."""
         # Null is "of any state" to Spark; the newest job comes first.
-        return max((int(each.jobId()) for each in _iterate_items(self._store.jobsList(None), 1)), default=-1) + 1
+        return max((int(each.jobId()) for each in islice(iterate_items(self._store.jobsList(None)), 1)), default=-1) + 1
 
     def add_hosts(self, seen: Seen) -> Seen:
         """``seen`` with the hosts its tasks run on."""
@@ -138,7 +140,7 @@ class Jobs:
 
     def _find_hosts(self, stage: Stage) -> tuple[str, ...]:
         with suppress(Exception):  # it has ended in between
-            tasks = _iterate_items(self._store.taskList(stage.number, stage.attempt, MOST_TASKS))
+            tasks = iterate_items(self._store.taskList(stage.number, stage.attempt, MOST_TASKS))
             return tuple(sorted({str(task.host()) for task in tasks if str(task.status()) == "RUNNING"}))
         return ()
 
@@ -154,13 +156,6 @@ def _make_stage(raw: Any) -> Stage:
         ended=int(raw.numCompleteTasks()),
         rows=sum(int(getattr(raw, name)()) for name in ROWS),
     )
-
-
-def _iterate_items(sequence: Any, most: int | None = None) -> Iterator[Any]:
-    """The items of a Scala sequence."""
-    # py4j hands no Scala sequence over as a list: each item is a call, so ``most`` of them.
-    size = int(sequence.size())
-    return (sequence.apply(at) for at in range(size if most is None else min(most, size)))
 
 
 def find_standing(frame: FrameType | None) -> tuple[str, bool]:

@@ -16,10 +16,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.launch.warm.identity import INSTANCES, MOST_CORES
+from airflow_dagsched.launch.protocol.executor_settings import CORES, INSTANCES, MOST_CORES
 from airflow_dagsched.spark.java_objects import make_scala_map
 
-CORES = "spark.executor.cores"
 NO_LIMIT = 2**31 - 1
 """Spark's Master takes this for an application that names no number of executors, whatever its settings say."""
 ON_YARN = 2

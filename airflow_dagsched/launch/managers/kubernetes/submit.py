@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_dagsched.launch.managers.executors import Executors, Submission, split_memory
+from airflow_dagsched.launch.managers.executors import Executors, Submission, name_sizes
 from airflow_dagsched.launch.managers.kubernetes.live import HOSTNAME
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.order import sort_naturally
@@ -24,16 +24,10 @@ def make_kubernetes_submission(
     asked: Executors, cluster: Cluster, pod: Mapping[str, Any], *, exact: bool
 ) -> Submission:
     """``exact``: on the planned nodes only; ``pod``: the template to start from, which may be empty."""
-    heap, overhead = split_memory(asked.memory_mb, asked.settings)
     hosts = sort_naturally({worker.host for worker in cluster.workers if worker.id in asked.on})
     template = make_pod_template(pod, hosts) if exact else {**POD, **pod}
     return Submission(
-        {
-            "spark.executor.instances": str(asked.count),
-            "spark.executor.cores": str(asked.cores),
-            "spark.executor.memory": f"{heap}m",
-            "spark.executor.memoryOverhead": f"{overhead}m",
-        },
+        name_sizes(asked),
         {TEMPLATE: json.dumps(template, indent=1, sort_keys=True) + "\n"},
     )
 

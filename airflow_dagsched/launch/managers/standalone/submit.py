@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.managers.executors import Executors, Submission
+from airflow_dagsched.launch.protocol.executor_settings import CORES, MEMORY, MOST_CORES
 from airflow_dagsched.model.cluster import Cluster, Worker
 from airflow_dagsched.plan.passes.pin_hosts import TOKEN_PREFIX, choose_exclusion
 
@@ -27,10 +28,10 @@ def make_standalone_submission(asked: Executors, cluster: Cluster, *, exact: boo
     tokens = choose_exclusion(asked.on, cluster.workers).tokens if exact else ()
     return Submission(
         {
-            "spark.executor.cores": str(asked.cores),
-            "spark.executor.memory": f"{asked.memory_mb}m",
+            CORES: str(asked.cores),
+            MEMORY: f"{asked.memory_mb}m",
             # Not ``spark.executor.instances``: the Master ignores it unless dynamic allocation is on.
-            "spark.cores.max": str(asked.cores * asked.count),
+            MOST_CORES: str(asked.cores * asked.count),
             # Without ``spark.task.resource`` no task takes any of it: that costs a warning in the log.
             **{f"{RESOURCE}{token}.amount": "1" for token in tokens},
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_dagsched.launch.managers.executors import Executors, Submission, split_memory
+from airflow_dagsched.launch.managers.executors import Executors, Submission, name_sizes
 from airflow_dagsched.launch.managers.yarn.live import LABEL
 from airflow_dagsched.model.cluster import Cluster
 from airflow_dagsched.model.order import sort_naturally
@@ -10,17 +10,13 @@ from airflow_dagsched.model.order import sort_naturally
 
 def make_yarn_submission(asked: Executors, cluster: Cluster, *, exact: bool) -> Submission:
     """``exact``: on the planned nodes only; else on any of the cluster's."""
-    heap, overhead = split_memory(asked.memory_mb, asked.settings)
     excluded = list_excluded_nodes(asked, cluster) if exact else ()
     labels = {worker.tags.get(LABEL, "") for worker in cluster.workers if worker.id in asked.on}
     # There is one expression for all executors: of several labels none is asked for.
     label = labels.pop() if len(labels) == 1 else ""
     return Submission(
         {
-            "spark.executor.instances": str(asked.count),
-            "spark.executor.cores": str(asked.cores),
-            "spark.executor.memory": f"{heap}m",
-            "spark.executor.memoryOverhead": f"{overhead}m",
+            **name_sizes(asked),
             **({"spark.yarn.exclude.nodes": ",".join(excluded)} if excluded else {}),
             **({"spark.yarn.executor.nodeLabelExpression": label} if label else {}),
         }
