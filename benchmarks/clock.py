@@ -13,7 +13,6 @@ import ctypes
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ import psutil
 from airflow_dagsched.launch.warm.about import FOLDER
 from airflow_dagsched.provider.warm.applications import Application, ask_status, list_applications
 from benchmarks.home import CACHE
+from benchmarks.processor_time import count_cpu_s
 
 PR_SET_CHILD_SUBREAPER = 36
 EXECUTOR = "CoarseGrainedExecutorBackend"
@@ -56,15 +56,6 @@ def adopt_orphans() -> None:
     """Have the kernel make this process the parent of all below it whose parent ends, so that none is lost."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
-
-
-def count_cpu_s() -> float:
-    """Processor seconds so far of this process, of all living ones below it, and of those that have ended."""
-    found = 0.0
-    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        with suppress(psutil.NoSuchProcess):
-            found += sum(process.cpu_times()[:4])
-    return found
 
 
 def wait_until_quiet() -> None:

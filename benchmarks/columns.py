@@ -20,7 +20,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
-import psutil
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -33,6 +32,7 @@ from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.version import __version__
 from benchmarks import data
 from benchmarks.home import LIGHT, MASTER
+from benchmarks.processor_time import count_cpu_s
 from demo import flights_data
 
 Way = Literal["all", "used"]
@@ -85,12 +85,12 @@ def run_once(spark: SparkSession, folder: Path, scratch: Path, way: Way, *, stor
         ended.update({event.step: event for event in events if isinstance(event, StepDone)})
 
     whole = _make_manifest(folder, scratch, way, stored=stored)
-    before = _measure_cpu_s()
+    before = count_cpu_s()
     for targets in (whole.targets[:1], whole.targets[1:]) if stored else (whole.targets,):
         assert run_group(spark, replace(whole, targets=targets), _make_payload(), note), ended
     metrics = ended["wide"].metrics
     return {
-        "cpu_s": _measure_cpu_s() - before,
+        "cpu_s": count_cpu_s() - before,
         "bytes": float(ended["wide"].bytes or 0) if stored else metrics["kept_bytes"],
         "columns": metrics.get("kept_columns", 36),
     }
@@ -121,13 +121,6 @@ def _make_manifest(folder: Path, scratch: Path, way: Way, *, stored: bool) -> Ma
 def _make_payload() -> Payload:
     first = Call(wide, (), {"spark": ContextValue("spark"), "folder": ContextValue("folder")})
     return Payload({"wide": first, **{each.__name__: Call(each, (Output("wide"),), {}) for each in READERS}}, {})
-
-
-def _measure_cpu_s() -> float:
-    """Of this process and all below it: Java, and what runs Python for it."""
-    here = psutil.Process()
-    times = [each.cpu_times() for each in (here, *here.children(recursive=True))]
-    return float(sum(each.user + each.system for each in times))
 
 
 def open_session() -> SparkSession:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import psutil
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.secrecy.masking import Masking
@@ -172,10 +171,3 @@ def has(flow: Flow, kind: type[Record], epoch: int) -> bool:
 
 def _is_busy(query: Any) -> bool:
     return bool(query.status["isTriggerActive"] or query.status["isDataAvailable"])
-
-
-def measure_cpu_s() -> float:
-    """Processor seconds of this process and all below it, until now: Java's and Python's."""
-    mine = psutil.Process()
-    found = (each.cpu_times() for each in (mine, *mine.children(recursive=True)))
-    return float(sum(times.user + times.system for times in found))

@@ -24,7 +24,8 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.launch.streams.settings import Channel, StreamSettings
 from airflow_dagsched.spark.streams.sources import SETTINGS
 from airflow_dagsched.switch.records import Current, Stopped
-from benchmarks.stream.application import WAIT_S, Application, has, measure_cpu_s, running
+from benchmarks.processor_time import count_cpu_s
+from benchmarks.stream.application import WAIT_S, Application, has, running
 from benchmarks.stream.rows import LATENESS_S, WINDOW_S, Source
 from tests.streams.kit import Flow, Graph, sum_by_user
 from tests.streams.rows import DDL
@@ -82,9 +83,9 @@ def measure_batch(query: Measurable) -> float:
     """Processor seconds that it takes for one file more."""
     query.wake()
     query.source.add()
-    begun = measure_cpu_s()
+    begun = count_cpu_s()
     query.wait()
-    taken = measure_cpu_s() - begun
+    taken = count_cpu_s() - begun
     query.rest()
     return taken
 
