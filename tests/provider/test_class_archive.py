@@ -18,7 +18,7 @@ from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.provider.info import get_provider_info
 from airflow_dagsched.provider.spec.configuration import has_class_archives, read_cache_dir, read_executor_archive
 from airflow_dagsched.provider.submission import class_archive
-from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
+from airflow_dagsched.provider.submission.spark_submit import ArchiveBroken, FollowedSubmit
 from airflow_dagsched.provider.submission.started_settings import make_missing_archive, settle_command
 from airflow_dagsched.provider.warm.offer import Offer
 from tests.class_archives.hosts import SIGNED, PlayedHost, make_jar
@@ -187,10 +187,12 @@ def test_a_warm_application_that_crashes_over_it_is_started_again_without(host: 
     (host.folder / "cache" / "warm").mkdir(mode=0o700)
     hook = FollowedSubmit(spark_binary=str(host.submit), application_args=["manifest"])
     hook.offer = Offer(Terms(60.0, 5), host.folder / "cache", "dag.flow", "spark_default", "pool", "queue", ())
+    with pytest.raises(ArchiveBroken):
+        hook.submit("driver.py")
+    assert list(host.shelf.list_notes()) == []
     with pytest.raises(AirflowException):
         hook.submit("driver.py")
     assert sorted("SharedArchiveFile" in told for told in host.told) == [False, True]
-    assert list(host.shelf.list_notes()) == []
 
 
 def make_private(host: PlayedHost) -> tuple[Path, StartCommand]:

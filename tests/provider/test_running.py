@@ -39,7 +39,10 @@ from airflow_dagsched.provider.runtime.folders import locate_group_folder
 from airflow_dagsched.provider.runtime.memory import Memory
 from airflow_dagsched.provider.spec.run_facts import RunFacts
 from airflow_dagsched.provider.spec.run_history import locate_history, recall_history
+from airflow_dagsched.provider.submission.spark_submit import ArchiveBroken
 from airflow_dagsched.provider.wiring.launch import LaunchOperator
+from airflow_dagsched.spark.driver.launch_secrets import take_private_content
+from airflow_dagsched.spark.files.event_files import open_event_file
 
 OUT_OF_MEMORY = Failure("out_of_memory", "Java heap space")
 Fate = Callable[[int, Sequence[str]], Failure | None]
@@ -314,6 +317,29 @@ def test_java_that_ends_for_want_of_memory(
     with nullcontext() if submits > 1 else pytest.raises(AirflowException, match="no answer"):
         run_attempt(run)
     assert len(driver.submitted) == submits
+
+
+def test_java_that_crashes_over_its_archive_is_followed_by_a_submit_from_files_of_its_own(
+    dag: DAG, tmp_path: Path
+) -> None:
+    """The driver has begun its file of events by then, and taken its private files away."""
+    with SparkDataflow("f", work_dir=str(tmp_path)) as flow:
+        chain("ab")
+    run, driver = launched(flow, tmp_path, fine)
+    begun: list[str] = []
+
+    def submit(context: Any, *, arguments: list[str], env: dict[str, str], **rest: Any) -> None:
+        begun.append(arguments[0])
+        open_event_file(json.loads(Path(arguments[0]).read_text())["events"])
+        assert take_private_content(env)
+        if len(begun) == 1:
+            raise ArchiveBroken("Cannot execute: spark-submit. Error code is: 135.")
+        driver.submit(context, arguments=arguments, env=env, **rest)
+
+    run.launch.submit = submit  # type: ignore[method-assign]
+    result = run_attempt(run)
+    assert (driver.submitted, result["applications"], result["cuts"]) == (["ab"], 1, [])
+    assert len({*begun}) == 2
 
 
 def test_other_failures_wait_for_a_retry(dag: DAG, tmp_path: Path) -> None:

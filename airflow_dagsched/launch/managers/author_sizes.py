@@ -8,7 +8,6 @@ An author says it in ``conf``, in a step's ``application``, or by an option of s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 from airflow_dagsched.launch.managers.author_conf import read_count
 from airflow_dagsched.launch.managers.executors import Executors, split_memory
 from airflow_dagsched.launch.protocol.executor_settings import CORES, INSTANCES, MEMORY, MOST_CORES, OVERHEAD
+from airflow_dagsched.launch.protocol.memory_size import read_mib
 from airflow_dagsched.plan.needs import measure_padding
 from airflow_dagsched.plan.problem.run import ExecutorSize
 from airflow_dagsched.plan.settings import Settings
@@ -32,9 +32,6 @@ OPTIONS = {
     "driver_memory": DRIVER,
 }
 """Arguments of a launch task -> the settings that they are."""
-_SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
-_KIB = {"k": 1, "": 1024, "m": 1024, "g": 1024**2, "t": 1024**3}
-"""Of each unit; Spark takes a bare number for MiB here."""
 
 
 def name_options(arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -45,7 +42,7 @@ def name_options(arguments: Mapping[str, Any]) -> dict[str, str]:
 def hide_values(author: Mapping[str, Any]) -> dict[str, str]:
     """The author's settings as they may be told: sizes; of all others, and of templates, the name alone."""
     return {
-        name: str(value).strip() if name in TOLD and _SIZE.fullmatch(str(value).strip()) else ""
+        name: str(value).strip() if name in TOLD and read_mib(str(value)) is not None else ""
         for name, value in author.items()
     }
 
@@ -108,5 +105,5 @@ def _deal(on: Mapping[str, int], count: int) -> dict[str, int]:
 
 def _read_mb(conf: Mapping[str, Any], name: str) -> int | None:
     """None: not given, or a template."""
-    found = _SIZE.fullmatch(str(conf.get(name, "")).strip())
-    return int(found[1]) * _KIB[found[2].lower()] // 1024 if found else None
+    found = read_mib(str(conf.get(name, "")))
+    return None if found is None else int(found)

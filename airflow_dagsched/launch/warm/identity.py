@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH, leave_out_unsigned
 from airflow_dagsched.launch.protocol.executor_settings import INSTANCES, MEMORY, MOST_CORES, OVERHEAD
+from airflow_dagsched.launch.protocol.memory_size import read_mib
 
 OF_ONE_RUN = frozenset({"spark.app.name"})
 """Settings that say nothing of how an application works."""
@@ -38,9 +39,6 @@ _CLASS_ARCHIVE = re.compile(
     r"-X(?:X:(?:(?:[+-]?AutoCreate)?(?:SharedArchiveFile|AOTCache)|[+]IgnoreUnrecognizedVMOptions)|share:|log:(?:cds|aot))\S*"
 )
 """Options that only say what Java loads faster: an archive that is there since the first run changes nothing else."""
-_SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
-_UNITS = {"k": 1 / 1024, "": 1.0, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
-"""In MiB; Spark takes a bare number for MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +99,6 @@ def _is_of_one_task(variable: str) -> bool:
 def select_common(environment: Mapping[str, str]) -> dict[str, str]:
     """What of a task's environment another one has, too."""
     return {name: value for name, value in environment.items() if not _is_of_one_task(name)}
-
-
-def read_mib(told: str) -> float | None:
-    """MiB in a size as Spark takes it; None for what is none."""
-    match = _SIZE.fullmatch(told.strip())
-    return float(match[1]) * _UNITS[match[2].lower()] if match else None
 
 
 def _leave_out_archive(options: str) -> str:

@@ -32,6 +32,7 @@ from airflow_dagsched.provider.runtime.moves import (
     wait_for_awaited,
 )
 from airflow_dagsched.provider.runtime.takeover import take_more
+from airflow_dagsched.provider.submission.spark_submit import ArchiveBroken
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +103,10 @@ class Submits:
                 attempt.note_cut(str(error))
                 attempt.stranded += 1
                 attempt.follower.forget_failed()
+                self._left.appendleft(targets)
+            case ArchiveBroken():
+                # Not the same submit: its driver has begun its file of events, and taken its private files away.
+                log.info("the driver is started again: Java crashed over the archive of its classes, which is gone")
                 self._left.appendleft(targets)
             # The level rises where memory ran out, and only there: anything else is the end of the try.
             case AirflowException() if attempt.memory.level != self._level and not attempt.launch.stopped:

@@ -63,7 +63,7 @@ from airflow_dagsched.provider.submission.shipping import (
     store_shipment,
 )
 from airflow_dagsched.provider.submission.spark_home import check_spark
-from airflow_dagsched.provider.submission.spark_submit import check_java
+from airflow_dagsched.provider.submission.spark_submit import ArchiveBroken, check_java
 from airflow_dagsched.provider.submission.specs import Parts, Submit, build_parts, render_author_settings
 
 log = logging.getLogger(__name__)
@@ -195,7 +195,9 @@ def allocate(attempt: Attempt, prepared: Prepared) -> Iterator[Allocation]:
 def submit_and_follow(
     attempt: Attempt, prepared: Prepared, shipment: Shipment, paths: Paths, allocation: Allocation
 ) -> None:
-    """One spark-submit, to its end. Raises what Airflow is to know of one that failed, and ``Stranded``."""
+    """One spark-submit, to its end. Raises what Airflow is to know of one that failed; ``Stranded`` and ``ArchiveBroken``
+    where another one is to follow.
+    """
     check_folder(paths.folder, parse_local_root(attempt.flow.work_dir), attempt.spec.group.id)
     keep_plan(allocation.chosen, paths.folder)
     planned = size_application(prepared.named, attempt.hook, allocation.chosen, attempt.level, paths.private)
@@ -244,6 +246,8 @@ def _has_ended_well(
     except AirflowException as error:
         failed = error
     attempt.standing.demand()
+    if isinstance(failed, ArchiveBroken) and not attempt.launch.stopped:
+        raise failed
     attempt.follower.catch_up()  # its last lines may not have come through a pipe that broke with it
     # It was stopped by us: what spark-submit says of its end is no cause.
     if failed is not None and watch.stranded and not attempt.launch.stopped:

@@ -53,6 +53,10 @@ class Described:
     """Beside that of whoever runs it."""
 
 
+class ArchiveBroken(AirflowException):
+    """Java has crashed over the driver's archive of classes, which is gone, before the driver said a word."""
+
+
 class FollowedSubmit(SparkSubmitHook):
     """A spark-submit whose output lines pass a filter before they are logged."""
 
@@ -68,18 +72,22 @@ class FollowedSubmit(SparkSubmitHook):
     """Whether the driver has sent an event."""
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """A spark-submit, to its end; once more where Java has crashed over its archive before the driver said a word.
+        """A spark-submit, to its end.
 
-        Raises :class:`InvalidInput` for a setting that a file does not carry as it is.
+        Raises ``AirflowException`` where it ends badly, :class:`ArchiveBroken` where another submit, from files of its
+        own, would do without what Java has crashed over; :class:`InvalidInput` for a setting that a file does not carry
+        as it is.
         """
         archive = ClassArchive()
         try:
             return self._submit_with(archive, application, **kwargs)
-        except AirflowException:
+        except AirflowException as error:
             child = self._submit_sp
-            if self._has_spoken or child is None or not archive.drop_broken(child.returncode):
-                raise
-        return self._submit_with(ClassArchive(), application, **kwargs)
+            # Dropped whenever it was: else each retry would meet it again.
+            is_broken = child is not None and archive.drop_broken(child.returncode)
+            if is_broken and not self._has_spoken:
+                raise ArchiveBroken(f"Java crashed over the archive of its classes: {error}") from error
+            raise
 
     def _submit_with(self, archive: ClassArchive, application: str, **kwargs: Any) -> str | None:
         author = self._list_author_env()

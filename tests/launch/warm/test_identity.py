@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_dagsched.launch.warm.identity import Start, Wanted, describe_wanted, read_mib
+from airflow_dagsched.launch.warm.identity import Start, Wanted, describe_wanted
 
 START = Start(
     command=("spark-submit", "--master", "local[2]"),
@@ -99,14 +99,3 @@ def test_code_is_told_apart_from_the_rest() -> None:
     changed = describe_wanted(START, (("/dags/a.py", 10, 2), files[1]))
     assert changed.key == one.key
     assert changed.code != one.code
-
-
-@pytest.mark.parametrize(
-    ("told", "mib"),
-    [
-        ("1g", 1024.0), ("700m", 700.0), ("700M", 700.0), ("512", 512.0), ("2048k", 2.0), ("1gb", 1024.0),
-        ("", None), ("x", None),
-    ],
-)  # fmt: skip
-def test_sizes_are_read_as_spark_reads_them(told: str, mib: float | None) -> None:
-    assert read_mib(told) == mib
