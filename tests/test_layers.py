@@ -112,7 +112,7 @@ provider
                                                          launch/planning launch/escalation switch switch/advising
                                                          switch/log
   wiring            .following .mirrors .spec            model plan plan/grouping plan/passes plan/problem
-                    .submission .runtime .streaming      launch/planning
+                    .submission .runtime .streaming      launch/planning launch/warm
   authoring         .mirrors .spec .submission .wiring   model placement plan plan/grouping launch/protocol launch/warm
                                                          launch/managers launch/streams local
   commands          .spec .clusters .submission .warm    model plan plan/simulate plan/checking plan/report plan/exact

@@ -27,7 +27,7 @@ from airflow_dagsched.class_archives.choose import see_from
 from airflow_dagsched.class_archives.look import look_again, look_at_host, read_jar
 from airflow_dagsched.class_archives.shelf import MAKING, Shelf
 from airflow_dagsched.class_archives.unsigned import write_unsigned
-from airflow_dagsched.launch.class_archive.bounds import Kept, select_removed
+from airflow_dagsched.launch.class_archive.bounds import MOST, Kept, has_no_room, select_removed
 from airflow_dagsched.launch.class_archive.conf_folder import CONF_DIR
 from airflow_dagsched.launch.class_archive.host import compute_key
 from airflow_dagsched.launch.class_archive.recipe import (
@@ -53,6 +53,10 @@ KEPT_VARIABLES = ("HOME", "JAVA_HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PAT
                   "SPARK_LOCAL_IP", "TMPDIR", "TZ", "USER")  # fmt: skip
 """Of the environment of a training: no secret is in these, and nobody's Java options."""
 LAST_WORDS = 400
+FULL = (
+    f"{MOST} others of this folder were used within a day, as many as it holds: `dagsched class-archive remove`, "
+    "or one class path for more drivers"
+)
 
 
 class Request(Struct, frozen=True):
@@ -141,6 +145,8 @@ def _make_alone(shelf: Shelf, key: str, possible: Possible, request: Request) ->
     try:
         if stranger := find_stranger(shelf.folder / "lock"):  # before it takes minutes in vain
             raise Failed(stranger)
+        if has_no_room(_list_kept(shelf), time.time()):
+            raise Failed(FULL)
         unsigned = read_jar(jar) if write_unsigned(possible.host.jars, jar) else None
         path = join_class_paths(request.extra_class_path, "" if unsigned is None else unsigned.path)
         with _open_draft(shelf.folder) as folder:
@@ -167,11 +173,14 @@ def _open_draft(folder: Path) -> Iterator[Path]:
 
 def prune(shelf: Shelf, wanted: str = "") -> tuple[str, ...]:
     """Remove what no driver looks for any more; the keys of it."""
-    kept = [Kept(key, used_at, note.host == look_again(note.host)) for key, note, used_at in shelf.list_notes()]
-    removed = select_removed(kept, wanted)
+    removed = select_removed(_list_kept(shelf), wanted)
     for key in removed:
         shelf.remove(key)
     return removed
+
+
+def _list_kept(shelf: Shelf) -> list[Kept]:
+    return [Kept(key, used_at, note.host == look_again(note.host)) for key, note, used_at in shelf.list_notes()]
 
 
 def train(possible: Possible, request: Request, folder: Path) -> Path:

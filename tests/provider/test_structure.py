@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG, task
+from msgspec.structs import replace
 
 from airflow_dagsched import SparkDataflow
 from airflow_dagsched.errors import InvalidInput
@@ -113,6 +114,25 @@ def test_a_long_task_does_not_hold_the_steps_that_need_not_wait_for_it(dag: DAG)
 
     assert made("a") == ["orders clean report"]
     assert made("b", task_runtimes={"sensor_of_b": 10_800}) == ["orders clean", "report"]
+
+
+@pytest.mark.parametrize(
+    ("manager", "found"), [("standalone", ["orders clean", "report"]), ("kubernetes", ["orders clean report"])]
+)
+def test_a_start_is_priced_as_warm_where_an_application_can_stay(dag: DAG, manager: Any, found: list[str]) -> None:
+    """
+    orders ══> clean ══> report      four seconds of waiting are worth a warm start, and no cold one
+                 sensor ──┘
+    """
+
+    @task
+    def sensor() -> None: ...
+
+    cluster = replace(one_worker(), manager=manager)
+    with SparkDataflow("f", warm="10 minutes", cluster=cluster, task_runtimes={"sensor": 4}) as flow:
+        last = report(clean(orders()))
+    sensor() >> last
+    assert [" ".join(launch.group.steps) for launch in flow.launches()] == found
 
 
 def test_every_dataflow_of_a_dag_is_seen(dag: DAG) -> None:

@@ -226,6 +226,27 @@ def meet_random(spark: Any) -> bool:
     return state == random.getstate()
 
 
+def open_left_file_system(spark: Any, key: str) -> Any:
+    """As Spark opens one for who reads with options: Hadoop keeps it, whatever its settings, by its address."""
+    java = of_java(spark)
+    conf = java.org.apache.hadoop.conf.Configuration(spark.sparkContext._jsc.hadoopConfiguration())
+    conf.set("fs.left.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
+    conf.set("fs.left.key", key)
+    return java.org.apache.hadoop.fs.FileSystem.get(java.java.net.URI("left:///"), conf)
+
+
+def leave_file_system(spark: Any) -> None:
+    open_left_file_system(spark, "left")
+
+
+def meet_file_system(spark: Any) -> str:
+    opened = open_left_file_system(spark, "mine")
+    key = str(opened.getConf().get("fs.left.key"))
+    if key == "mine":
+        opened.close()
+    return key
+
+
 UNDONE = (
     Leak("module", leave_module, meet_module),
     Leak("process", leave_process, meet_process),
@@ -241,6 +262,7 @@ UNDONE = (
     Leak("logging", leave_failure_of_logging, meet_failure_of_logging),
     Leak("pandas", leave_pandas, meet_pandas),
     Leak("random numbers", leave_random, meet_random),
+    Leak("file systems", leave_file_system, meet_file_system),
 )
 
 
@@ -267,8 +289,14 @@ def leave_zombie(spark: Any) -> None:
     threading.Thread(target=lambda: of_java(spark).java.lang.Thread.sleep(60000), daemon=True).start()
 
 
+def leave_user(spark: Any) -> None:
+    users = of_java(spark).org.apache.hadoop.security.UserGroupInformation
+    users.setLoginUser(users.createRemoteUser("left-user"))
+
+
 ENDING = {
     "Hadoop settings": leave_hadoop,
+    "another user of Hadoop": leave_user,
     "files or jars": leave_file,
     "tables in the catalog": leave_table,
     "a streaming query": leave_query,

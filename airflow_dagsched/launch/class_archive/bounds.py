@@ -34,6 +34,11 @@ class Failure(Struct, frozen=True):
         return not 0 <= now - self.at < AGAIN_AFTER_S
 
 
+def has_no_room(archives: Iterable[Kept], now: float) -> bool:
+    """Whether as many as a folder holds are in use: with one more class path each would be made again in turn."""
+    return sum(each.fits and 0 <= now - each.used_at < AGAIN_AFTER_S for each in archives) >= MOST
+
+
 def select_removed(archives: Iterable[Kept], wanted: str = "") -> tuple[str, ...]:
     """Keys of archives that nobody looks for any more, and of those beyond ``MOST`` that were not used for longest.
 

@@ -26,6 +26,11 @@ class Terms:
     most_heap: float = MOST_HEAP
 
 
+def can_stay(manager: str) -> bool:
+    """Whether an application may go on with another run: executors' pods are made from files of one submit."""
+    return manager != "kubernetes"
+
+
 def read_duration(told: object) -> float:
     """Seconds in ``"10 minutes"``, ``"90 s"``, ``timedelta(minutes=10)``, or a number of seconds; "" and None are 0.
 

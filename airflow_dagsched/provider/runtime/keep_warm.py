@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow_dagsched.launch.secrecy.cache_folder import open_private_folder
 from airflow_dagsched.launch.warm.about import FOLDER
-from airflow_dagsched.launch.warm.terms import Terms
+from airflow_dagsched.launch.warm.terms import Terms, can_stay
 from airflow_dagsched.provider.spec.configuration import read_cache_dir, read_warm_idle, read_warm_runs
 from airflow_dagsched.provider.warm.offer import Offer
 
@@ -23,7 +23,7 @@ def make_offer(attempt: Attempt, allocation: Allocation) -> Offer | None:
     flow = attempt.flow
     if flow.warm_s <= 0 or attempt.is_per_step or attempt.level.per_step:
         return None
-    if allocation.chosen.planned.cluster.manager == "kubernetes":
+    if not can_stay(allocation.chosen.planned.cluster.manager):
         log.info("warm= does nothing on Kubernetes: executors' pods are made from files of one submit")
         return None
     cache = read_cache_dir()

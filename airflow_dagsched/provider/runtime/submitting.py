@@ -195,8 +195,8 @@ def allocate(attempt: Attempt, prepared: Prepared) -> Iterator[Allocation]:
 def submit_and_follow(
     attempt: Attempt, prepared: Prepared, shipment: Shipment, paths: Paths, allocation: Allocation
 ) -> None:
-    """One spark-submit, to its end. Raises what Airflow is to know of one that failed; ``Stranded`` and ``ArchiveBroken``
-    where another one is to follow.
+    """One spark-submit, to its end. Raises what Airflow is to know of one that failed; ``Stranded``,
+    ``ArchiveBroken`` where another one is to follow.
     """
     check_folder(paths.folder, parse_local_root(attempt.flow.work_dir), attempt.spec.group.id)
     keep_plan(allocation.chosen, paths.folder)

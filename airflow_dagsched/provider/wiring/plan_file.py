@@ -85,11 +85,14 @@ def _plan_groups(flow: DataflowSpec) -> Grouping:
 def _gather_facts(flow: DataflowSpec) -> Facts:
     """All that a parse knows: what the DAG file says."""
     from airflow_dagsched.launch.planning.facts import Facts, Origin
+    from airflow_dagsched.launch.warm.terms import can_stay
     from airflow_dagsched.model.cluster import make_idle
 
     dataflow, declared = flow.graph.dataflow, flow.declared_cluster
     if declared is not None:
-        return Facts(dataflow=dataflow, cluster=make_idle(declared), settings=flow.settings)
+        # Where no application stays each start is a cold one.
+        settings = replace(flow.settings, warm=flow.settings.warm and can_stay(declared.manager))
+        return Facts(dataflow=dataflow, cluster=make_idle(declared), settings=settings)
     # Which worker a step must be on says nothing of when it can start: of those that there are none is known.
     free = replace(dataflow, steps=tuple(replace(step, pinned=()) for step in dataflow.steps))
     origin = Origin(cluster="assumed")

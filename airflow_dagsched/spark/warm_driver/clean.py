@@ -4,9 +4,9 @@
     its sessions      gone: temporary views and functions, settings, current database, listeners of queries
     undone here       jobs, kept data, global views, Spark listeners, checkpoint folder, log levels, Spark's own
                       settings, Java's properties, time zone and locale, Python processes of executors, what Py4J holds,
-                      sessions that threads hold
-    not undone        files and jars it added, Hadoop settings, tables of a catalog in memory, streaming queries,
-                      threads: they end the application
+                      sessions that threads hold, file systems, each with the keys of whoever opened it
+    not undone        files and jars it added, Hadoop settings, Hadoop's user, tables of a catalog in memory, streaming
+                      queries, threads: they end the application
 
 What is not known to be undone ends the application, which costs time; what would stay could change rows.
 """
@@ -65,6 +65,7 @@ class Cleaner:
         for kept in self._spark.sparkContext._jsc.getPersistentRDDs().values():
             kept.unpersist(False)
         self._java.forget_checkpoint_folder()
+        self._java.close_file_systems()
 
     def _find_trouble(self) -> str:
         """What is otherwise than it was, and was not put back."""
@@ -80,6 +81,7 @@ class Cleaner:
         yield "a thread of Java's that goes on", java.list_connections
         yield "files or jars in the application", java.describe_files
         yield "Hadoop settings", java.list_hadoop_settings
+        yield "another user of Hadoop's", java.get_hadoop_user
         yield "tables in the catalog", java.list_catalog
         yield "a streaming query", java.count_queries
 

@@ -192,7 +192,8 @@ class Host:
         return self.serving.state != "waiting" or not starter or name_process(peer) == starter
 
     def _hear_relay(self) -> None:
-        assert self.asked is not None
+        if self.asked is None:  # its run's end was heard of at once with it
+            return
         try:
             received = receive_text(self.asked.link)
             message = decode_message(received[0]) if received is not None else None

@@ -41,6 +41,7 @@ class JavaState:
         self._connections: frozenset[str] = frozenset()
         self._connections = self.list_connections()
         self._threads = self._list_threads()
+        self._file_systems = self._find("java.util.ArrayList")(self._list_file_systems())
         self._catalog = str(spark.conf.get("spark.sql.catalogImplementation"))
 
     def _find(self, name: str) -> Any:
@@ -94,6 +95,19 @@ class JavaState:
         """No run has one before it sets its own."""
         # Scala's setter: its name is none of Python's.
         getattr(self._sc, "checkpointDir_$eq")(self._find("scala.Option").apply(None))
+
+    def close_file_systems(self) -> None:
+        """Hadoop keeps each as it was opened first, with the keys that a run named, for all who ask for the like."""
+        before = {int(system.hashCode()) for system in self._file_systems}
+        for system in self._find("java.util.ArrayList")(self._list_file_systems()):
+            if int(system.hashCode()) not in before:
+                system.close()
+
+    def _list_file_systems(self) -> Any:
+        kind = self._find("java.lang.Class").forName("org.apache.hadoop.fs.FileSystem")
+        cache = kind.getDeclaredField("CACHE")
+        cache.setAccessible(True)
+        return read_private(cache.get(None), "map").values()
 
     def end_python_workers(self) -> None:
         """On this machine Python functions run in processes of Java's, which would go on to the next run with all that
@@ -177,6 +191,10 @@ class JavaState:
             for each in found.iter("property")
             if not any(sign in (source.text or "") for source in each.iter("source") for sign in BY_FILES)
         )
+
+    def get_hadoop_user(self) -> str:
+        """Whom Hadoop takes this application for."""
+        return str(self._find("org.apache.hadoop.security.UserGroupInformation").getLoginUser().getUserName())
 
     def list_catalog(self) -> tuple[str, ...]:
         """Databases, tables and functions of a catalog that would end with the application."""
