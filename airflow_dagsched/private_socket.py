@@ -6,6 +6,7 @@ A message is its length in 4 bytes, then so many bytes of text; open files may g
 from __future__ import annotations
 
 import os
+import select
 import socket
 import stat
 import struct
@@ -104,6 +105,17 @@ def receive_text(link: socket.socket) -> tuple[str, list[int]] | None:
             with suppress(OSError):
                 os.close(each)
         raise
+
+
+def has_left(link: socket.socket) -> bool:
+    """Whether the other end has closed, and all that it sent is read."""
+    # Looked at first: with a time-out of its own the socket would wait for a word, whatever its flags say.
+    looking = select.poll()
+    looking.register(link, select.POLLIN)
+    try:
+        return bool(looking.poll(0)) and not link.recv(1, socket.MSG_PEEK)
+    except OSError:
+        return True
 
 
 def _receive_bytes(link: socket.socket, length: int) -> bytes:

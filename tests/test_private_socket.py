@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.private_socket import Stranger, connect_to, listen_in, receive_text, send_text
+from airflow_dagsched.private_socket import Stranger, connect_to, has_left, listen_in, receive_text, send_text
 
 
 @pytest.fixture
@@ -46,6 +46,18 @@ def test_a_link_to_a_folder_is_not_followed(folder: Path, tmp_path: Path) -> Non
     (tmp_path / "link").symlink_to(folder)
     with pytest.raises(OSError, match="link"):
         listen_in(tmp_path / "link")
+
+
+def test_who_has_left_is_seen_once_all_is_read() -> None:
+    one, other = socket.socketpair()
+    other.settimeout(60.0)
+    with other:
+        assert not has_left(other)
+        send_text(one, "said")
+        one.close()
+        assert not has_left(other)
+        assert receive_text(other) == ("said", [])
+        assert has_left(other)
 
 
 def test_what_is_torn_is_an_error(folder: Path) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from airflow_dagsched.launch.warm.messages import RunAsked, encode_message
 from airflow_dagsched.launch.warm.terms import Terms
+from airflow_dagsched.private_socket import connect_to, send_text
 from airflow_dagsched.provider.warm.applications import tell_end
 from tests.warm import held
 from tests.warm.kit import Begun, Lab, flow_of, list_processes, name_parts, open_lab, wait_until
@@ -101,6 +103,21 @@ def test_a_new_application_waits_for_whoever_started_it(lab: Lab) -> None:
     ended = first.end()
     assert (ended.code, ended.number) == (0, 1), ended.output
     assert ended.application != second.application
+
+
+@pytest.mark.warm
+def test_who_asked_and_did_not_wait_ends_no_application(lab: Lab) -> None:
+    """It was asked while it could not answer, and whoever asked has gone elsewhere by then."""
+    first = lab.run(flow_of(rows, total, dated=True))
+    wait_until(lambda: (status := lab.find_status()) and status.state == "idle", "it is clean")
+    (application,), host = lab.list_warm(), find_host(lab)["host"]
+    os.kill(host, signal.SIGSTOP)
+    with (lab.folder / "out").open("w") as out, connect_to(application.folder) as link:
+        asked = RunAsked("manifest", {}, str(lab.folder))
+        send_text(link, encode_message(asked), (out.fileno(), out.fileno()))
+    os.kill(host, signal.SIGCONT)
+    second = lab.run(flow_of(rows, total, dated=True))
+    assert (second.number, second.application) == (2, first.application), second.output
 
 
 @pytest.mark.warm

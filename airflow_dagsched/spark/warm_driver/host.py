@@ -32,7 +32,7 @@ from airflow_dagsched.launch.warm.messages import (
     encode_message,
 )
 from airflow_dagsched.launch.warm.serving import Command, Event, Serving, take_event
-from airflow_dagsched.private_socket import check_peer, listen_in, receive_text, send_text
+from airflow_dagsched.private_socket import check_peer, has_left, listen_in, receive_text, send_text
 from airflow_dagsched.process_names import is_gone, name_process
 from airflow_dagsched.spark.driver.program import FAILED, OK, STOPPED, Source, main
 from airflow_dagsched.spark.warm_driver.attached import attach_session, let_go, remove_rest
@@ -178,6 +178,10 @@ class Host:
                 self._happen("told_at_once" if message.at_once else "told", message.reason)
 
     def _take_asked(self, asked: Asked, peer: int) -> None:
+        # While this application was being cleaned it waited for too long: its end would be taken for that of a run.
+        if has_left(asked.link):
+            asked.close()
+            return
         if self.serving.state not in ("waiting", "idle") or len(asked.files) != 2 or not self._is_for(peer):
             _send(asked.link, Refused("another run is at work, or awaited"))
             asked.close()
