@@ -16,6 +16,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -96,10 +97,13 @@ def run_once(spark: SparkSession, folder: Path, scratch: Path, way: Way, *, stor
     }
 
 
-def gather_input(spark: SparkSession, year: Path, folder: Path) -> Path:
-    """The year's tables, of one file each: a folder a day is another benchmark's matter."""
+def gather_input(spark: SparkSession, year: Path, folder: Path, times: int) -> Path:
+    """The year's tables, of one file each, flights ``times`` times: a folder a day is another benchmark's matter."""
     for name in ("flights", *flights_data.TABLES):
-        spark.read.parquet(str(year / name)).coalesce(1).write.mode("overwrite").parquet(str(folder / name))
+        rows = spark.read.parquet(str(year / name)).coalesce(1)
+        if name == "flights":
+            rows = reduce(DataFrame.unionAll, [rows] * times).coalesce(1)
+        rows.write.mode("overwrite").parquet(str(folder / name))
     return folder
 
 
@@ -149,6 +153,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.columns", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--times", type=int, default=1, help="so often each flight (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=Path(".home/benchmarks"), help="input and scratch")
     parser.add_argument("--stored", action="store_true", help="for readers in another application")
     asked = parser.parse_args(None if arguments is None else [*arguments])
@@ -157,7 +162,11 @@ def main(arguments: Iterable[str] | None = None) -> None:
     spark = open_session()
     scratch = folder / "scratch" / "columns"
     found = measure(
-        spark, gather_input(spark, data.year(folder), scratch / "input"), scratch, asked.rounds, stored=asked.stored
+        spark,
+        gather_input(spark, data.year(folder), scratch / "input", asked.times),
+        scratch,
+        asked.rounds,
+        stored=asked.stored,
     )
     ratios = {name: round(found["used"][name] / found["all"][name], 3) for name in found["all"]}
     print(json.dumps({**found, "used / all": ratios}, indent=1))

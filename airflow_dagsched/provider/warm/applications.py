@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from airflow_dagsched.process_names import is_gone
 
 ANSWER_WITHIN_S = 5.0
 """A host that cleans up answers when it has."""
+BEGUN_WITHIN_S = 3600.0
+"""What a folder is for is written as soon as it is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,14 @@ class Application:
 
 def list_applications(folder: Path) -> Iterator[Application]:
     """Those in ``folder``, the oldest first; what is left of others is removed."""
-    found = [(about, each) for each in _list_folders(folder) if (about := read_about(each)) is not None]
-    for about, each in sorted(found, key=lambda pair: (pair[0].began, pair[1].name)):
+    found = []
+    for each in _list_folders(folder):
+        about = read_about(each)
         if _is_left(each, about):
             shutil.rmtree(each, ignore_errors=True)
-        else:
-            yield Application(each, about)
+        elif about is not None:
+            found.append(Application(each, about))
+    yield from sorted(found, key=lambda each: (each.about.began, each.name))
 
 
 def _list_folders(folder: Path) -> list[Path]:
@@ -46,10 +51,13 @@ def _list_folders(folder: Path) -> list[Path]:
         return []
 
 
-def _is_left(folder: Path, about: About) -> bool:
-    """Whether nobody is at home, and nobody comes."""
+def _is_left(folder: Path, about: About | None) -> bool:
+    """Whether nobody is at home, and nobody comes.
+
+    :param about: None: nobody has written it, or another version of this package has.
+    """
     if not (folder / NAME).exists():
-        return is_gone(about.starter)
+        return _is_old(folder) if about is None else is_gone(about.starter)
     try:
         connect_to(folder, ANSWER_WITHIN_S).close()
     except ConnectionRefusedError:
@@ -57,6 +65,14 @@ def _is_left(folder: Path, about: About) -> bool:
     except OSError:
         return False
     return False
+
+
+def _is_old(folder: Path) -> bool:
+    """Whether whoever made it would have written what it is for by now."""
+    try:
+        return time.time() - folder.stat().st_mtime > BEGUN_WITHIN_S
+    except FileNotFoundError:
+        return False
 
 
 def has_warm(folder: Path, connection: str) -> bool:
