@@ -100,10 +100,8 @@ def run_once(spark: SparkSession, folder: Path, scratch: Path, way: Way, *, stor
 def gather_input(spark: SparkSession, year: Path, folder: Path, times: int) -> Path:
     """The year's tables, of one file each, flights ``times`` times: a folder a day is another benchmark's matter."""
     for name in ("flights", *flights_data.TABLES):
-        rows = spark.read.parquet(str(year / name)).coalesce(1)
-        if name == "flights":
-            rows = reduce(DataFrame.unionAll, [rows] * times).coalesce(1)
-        rows.write.mode("overwrite").parquet(str(folder / name))
+        copies = [spark.read.parquet(str(year / name))] * (times if name == "flights" else 1)
+        reduce(DataFrame.unionAll, copies).coalesce(1).write.mode("overwrite").parquet(str(folder / name))
     return folder
 
 
@@ -161,13 +159,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     spark = open_session()
     scratch = folder / "scratch" / "columns"
-    found = measure(
-        spark,
-        gather_input(spark, data.year(folder), scratch / "input", asked.times),
-        scratch,
-        asked.rounds,
-        stored=asked.stored,
-    )
+    tables = gather_input(spark, data.year(folder), scratch / "input", asked.times)
+    found = measure(spark, tables, scratch, asked.rounds, stored=asked.stored)
     ratios = {name: round(found["used"][name] / found["all"][name], 3) for name in found["all"]}
     print(json.dumps({**found, "used / all": ratios}, indent=1))
 

@@ -31,12 +31,16 @@ class Failure(Struct, frozen=True):
 
     def is_over(self, now: float) -> bool:
         """Whether it may be tried again. A clock that went back makes it so, too."""
-        return not 0 <= now - self.at < AGAIN_AFTER_S
+        return not _is_within_a_day(self.at, now)
 
 
 def has_no_room(archives: Iterable[Kept], now: float) -> bool:
     """Whether as many as a folder holds are in use: with one more class path each would be made again in turn."""
-    return sum(each.fits and 0 <= now - each.used_at < AGAIN_AFTER_S for each in archives) >= MOST
+    return sum(each.fits and _is_within_a_day(each.used_at, now) for each in archives) >= MOST
+
+
+def _is_within_a_day(at: float, now: float) -> bool:
+    return 0 <= now - at < AGAIN_AFTER_S
 
 
 def select_removed(archives: Iterable[Kept], wanted: str = "") -> tuple[str, ...]:

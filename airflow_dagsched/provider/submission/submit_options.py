@@ -11,22 +11,23 @@ from typing import Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
+from airflow_dagsched.launch.protocol.executor_settings import CORES, INSTANCES, MEMORY, MOST_CORES
 
 OPTIONS = {
     "_archives": "spark.archives",
     "_driver_class_path": DRIVER_CLASS_PATH,
     "_driver_memory": "spark.driver.memory",
     "_exclude_packages": "spark.jars.excludes",
-    "_executor_cores": "spark.executor.cores",
-    "_executor_memory": "spark.executor.memory",
+    "_executor_cores": CORES,
+    "_executor_memory": MEMORY,
     "_files": "spark.files",
     "_jars": "spark.jars",
     "_name": "spark.app.name",
-    "_num_executors": "spark.executor.instances",
+    "_num_executors": INSTANCES,
     "_packages": "spark.jars.packages",
     "_py_files": "spark.submit.pyFiles",
     "_repositories": "spark.jars.repositories",
-    "_total_executor_cores": "spark.cores.max",
+    "_total_executor_cores": MOST_CORES,
 }
 """By the provider's hook, where the author gives them."""
 CONNECTION = {"keytab": "spark.kerberos.keytab", "principal": "spark.kerberos.principal", "queue": "spark.yarn.queue"}

@@ -34,14 +34,13 @@ class Application:
 
 def list_applications(folder: Path) -> Iterator[Application]:
     """Those in ``folder``, the oldest first; what is left of others is removed."""
-    found = []
-    for each in _list_folders(folder):
-        about = read_about(each)
+    found = [(read_about(each), each) for each in _list_folders(folder)]
+    # Who has found what was looked for asks no more hosts.
+    for about, each in sorted(found, key=lambda pair: (pair[0].began if pair[0] else 0.0, pair[1].name)):
         if _is_left(each, about):
             shutil.rmtree(each, ignore_errors=True)
         elif about is not None:
-            found.append(Application(each, about))
-    yield from sorted(found, key=lambda each: (each.about.began, each.name))
+            yield Application(each, about)
 
 
 def _list_folders(folder: Path) -> list[Path]:

@@ -116,8 +116,8 @@ class Host:
         """Serve until the application ends, or, in a run's own process, until there is ``next_run``."""
         while not self._is_over():
             for key, _ in self._selector.select(LOOK_S):
-                # What came before it may have been the end.
-                if not self._is_over():
+                # What came before it may have been the end, or have let go of it.
+                if not self._is_over() and key in self._selector.get_map().values():
                     key.data()
             if not self._is_over():
                 self._look()
@@ -196,8 +196,7 @@ class Host:
         return self.serving.state != "waiting" or not starter or name_process(peer) == starter
 
     def _hear_relay(self) -> None:
-        if self.asked is None:  # its run's end was heard of at once with it
-            return
+        assert self.asked is not None
         try:
             received = receive_text(self.asked.link)
             message = decode_message(received[0]) if received is not None else None

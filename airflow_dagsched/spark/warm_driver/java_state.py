@@ -98,10 +98,10 @@ class JavaState:
 
     def close_file_systems(self) -> None:
         """Hadoop keeps each as it was opened first, with the keys that a run named, for all who ask for the like."""
-        before = {int(system.hashCode()) for system in self._file_systems}
-        for system in self._find("java.util.ArrayList")(self._list_file_systems()):
-            if int(system.hashCode()) not in before:
-                system.close()
+        opened = self._find("java.util.ArrayList")(self._list_file_systems())
+        opened.removeAll(self._file_systems)
+        for system in opened:
+            system.close()
 
     def _list_file_systems(self) -> Any:
         kind = self._find("java.lang.Class").forName("org.apache.hadoop.fs.FileSystem")

@@ -26,10 +26,7 @@ def make_kubernetes_submission(
     """``exact``: on the planned nodes only; ``pod``: the template to start from, which may be empty."""
     hosts = sort_naturally({worker.host for worker in cluster.workers if worker.id in asked.on})
     template = make_pod_template(pod, hosts) if exact else {**POD, **pod}
-    return Submission(
-        name_sizes(asked),
-        {TEMPLATE: json.dumps(template, indent=1, sort_keys=True) + "\n"},
-    )
+    return Submission(name_sizes(asked), {TEMPLATE: json.dumps(template, indent=1, sort_keys=True) + "\n"})
 
 
 def make_pod_template(pod: Mapping[str, Any], hosts: Sequence[str]) -> dict[str, Any]:
