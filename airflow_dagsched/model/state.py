@@ -68,6 +68,8 @@ class KeptColumns(Declared, frozen=True, kw_only=True):
     """Whether ``share`` is of bytes that were stored; else it is by the types of the columns."""
     code: str = ""
     """Digest of the code that said which: of what makes the dataset, and of all that is made of it."""
+    where: tuple[str, ...] = ()
+    """What the rows fulfil that were stored, as SQL; all were where nothing is asked of them."""
 
 
 class ReadColumns(Declared, frozen=True, kw_only=True):
@@ -77,6 +79,10 @@ class ReadColumns(Declared, frozen=True, kw_only=True):
     """None: all."""
     code: str = ""
     """As of ``KeptColumns``."""
+    where: tuple[str, ...] = ()
+    """What it has asked of each row in all of them, as SQL."""
+    run: Id | Literal[""] = ""
+    """The one that this is known of; empty: there were several. What is asked of rows may be of a run's own day."""
 
 
 class MeasuredOutput(Declared, frozen=True, kw_only=True):

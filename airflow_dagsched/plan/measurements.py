@@ -40,7 +40,7 @@ def list_measured(state: State) -> frozenset[str]:
 
 
 def list_narrowed(dataflow: Dataflow, state: State) -> tuple[Narrowed, ...]:
-    """The datasets of ``dataflow`` that were kept without some of their columns, in the order of their names."""
+    """The datasets of ``dataflow`` kept without some of their columns or rows, in the order of their names."""
     readers: dict[tuple[str, str], set[str]] = {}
     for channel in dataflow.channels:
         readers.setdefault((channel.src, channel.output), set()).add(channel.dst)
@@ -55,8 +55,9 @@ def _find_narrowed(dataset: tuple[str, str], readers: set[str], state: State) ->
         return None
     out, dst = seen.columns, tuple(sort_naturally(readers))
     return Narrowed(
-        src=src, output=output, dst=dst, columns=out.columns, kept=out.kept, share=out.share, measured=out.measured
-    )
+        src=src, output=output, dst=dst, columns=out.columns, kept=out.kept, share=out.share, measured=out.measured,
+        where=out.where,
+    )  # fmt: skip
 
 
 def limit_memory_mb(cluster: Cluster, settings: Settings) -> int:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 from airflow_dagsched.launch.protocol.events import (
     KINDS,
+    ColumnsRead,
     Failure,
     Finished,
+    LeftOut,
+    MadeAgain,
     Stalled,
     Started,
     StepDone,
@@ -26,7 +29,8 @@ HARMLESS = frozenset({
     "StepRunning.step", "StepLog.step", "Stalled.step", "StepDone.step", "StepDone.fused",  # names that programs follow
     "StepDone.datasets", "StepDone.path", "StepDone.wrote",  # where rows are
     "StepDone.metrics", "StepDone.sizes", "StepDone.assumed", "StepDone.left_out",  # names of outputs
-    "ColumnsRead.read", "MadeAgain.step", "MadeAgain.output",  # names of outputs, steps and columns
+    "ColumnsRead.read", "ColumnsRead.where",  # names of outputs, steps and columns
+    "MadeAgain.step", "MadeAgain.output",  # the same
 })  # fmt: skip
 """Fields with texts that stay as they are."""
 
@@ -69,7 +73,9 @@ def filled(hint: Any, secret: str) -> Any:
         names = [each.name for each in fields(hint) if each.name != "kind" or hint is Failure]
         return hint(**{name: filled(hints[name], secret) for name in names})
     named = str(hint)
-    if named == "typing.Any" or "Mapping" in named:
+    if named.startswith("collections.abc.Mapping"):
+        return {secret: filled(get_args(hint)[1], secret)}
+    if named == "typing.Any":
         return {secret: secret}
     if "tuple" in named:
         return (secret,)
@@ -98,6 +104,18 @@ def test_every_text_of_every_event_is_masked_or_harmless(kind: type[Any]) -> Non
     assert {f"{kind.__name__}.{name}" for name in open_} == {
         name for name in HARMLESS if name.startswith(f"{kind.__name__}.")
     }
+
+
+def test_a_condition_with_a_secret_is_not_told() -> None:
+    """Nor a masked one, which would be another; who reads the log sees that there was one."""
+    asked = ("(a = 1L)", "(key = 'hunter2')")
+    shown = mask_event(ColumnsRead({"orders/": {"sum": ("a",)}}, {"orders/": {"sum": asked}}), knowing("hunter2"))
+    assert shown == ColumnsRead({"orders/": {"sum": ("a",)}}, {"orders/": {"sum": ("(a = 1L)",)}})
+    again = mask_event(MadeAgain("sum", "orders/", "more_columns", 2, 2, asked), knowing("hunter2"))
+    assert again == MadeAgain("sum", "orders/", "more_columns", 2, 2, ("(a = 1L)", "(key = '***')"))
+    done = mask_event(StepDone("orders", "success", left_out={"": LeftOut(2, 2, 1.0, asked)}), knowing("hunter2"))
+    assert isinstance(done, StepDone)
+    assert done.left_out == {"": LeftOut(2, 2, 1.0, ("(a = 1L)", "(key = '***')"))}
 
 
 def test_what_a_step_waits_for_is_masked() -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG, task
+from msgspec.structs import replace
 
 from airflow_dagsched import Interval, SparkDataflow
 from airflow_dagsched.launch.protocol.events import ColumnsRead
 from airflow_dagsched.model.state import Measured, MeasuredOutput, ReadColumns, State
-from airflow_dagsched.provider.submission.narrow import choose_columns
+from airflow_dagsched.provider.submission.narrow import choose_columns, choose_rows
 from tests.testbed.recorded import record_launch
 
 
@@ -82,6 +83,29 @@ def test_the_next_run_of_the_same_code_is_told(tmp_path: Path) -> None:
     assert run_once(make(tmp_path), tmp_path, run="r8") == {}
 
 
+def ask_once(flow: SparkDataflow, folder: Path, *, run: str, **asked: tuple[str, ...]) -> Any:
+    """What the manifest says of the rows of wide; its readers ask this of them then."""
+    first = launch(flow, run, "wide", folder)
+    for step, where in asked.items():
+        launch(flow, run, step, folder, ColumnsRead({"wide/": {step: ("a",)}}, {"wide/": {step: where}}))
+    return first["wide"]["where"]
+
+
+def test_what_all_readers_ask_of_rows_counts_once_two_runs_have_asked_it(tmp_path: Path) -> None:
+    """``a = 1`` may be the first run's day."""
+    assert ask_once(make(tmp_path), tmp_path, run="r1", one=("a = 1", "b = 2", "c = 3"), two=("b = 2", "c = 3")) == {}
+    # Cleared, and run again.
+    assert ask_once(make(tmp_path), tmp_path, run="r1", one=("b = 2", "c = 3"), two=("b = 2", "c = 3")) == {}
+    assert ask_once(make(tmp_path), tmp_path, run="r2", one=("b = 2", "d = 4"), two=("b = 2",)) == {}
+    assert ask_once(make(tmp_path), tmp_path, run="r3") == {"": ["b = 2"]}
+    assert ask_once(make(tmp_path, other_two), tmp_path, run="r4") == {}
+    assert ask_once(make(tmp_path, keep_columns="all"), tmp_path, run="r5") == {}
+    # Who once asks for others has all made again, and nothing is left out from then on.
+    assert ask_once(make(tmp_path), tmp_path, run="r6", two=()) == {"": ["b = 2"]}
+    assert ask_once(make(tmp_path), tmp_path, run="r7", two=("b = 2",)) == {}
+    assert ask_once(make(tmp_path), tmp_path, run="r8") == {}
+
+
 def test_the_readers_know_by_which_code_it_was_written(tmp_path: Path) -> None:
     wrote = launch(make(tmp_path), "r1", "wide", tmp_path)["wide"]
     read = launch(make(tmp_path), "r1", "two", tmp_path)["wide"]
@@ -101,6 +125,21 @@ def test_of_whom_nothing_is_known_reads_all(tmp_path: Path) -> None:
     assert choose_columns(spec, known(one=("a",))) == {}
     assert choose_columns(spec, known(one=("a",), two=None)) == {}
     assert choose_columns(spec, State()) == {}
+
+
+def test_rows_are_left_out_where_all_ask_the_same(tmp_path: Path) -> None:
+    spec = make(tmp_path).spec
+
+    def choose(**reads: ReadColumns) -> dict[str, Any]:
+        return choose_rows(spec, State(measured={"wide": Measured(outputs={"": MeasuredOutput(read=reads)})}))
+
+    asked = ReadColumns(columns=("a",), where=("a > 1", "b > 1"))
+    assert choose(one=asked, two=asked) == {"wide": {"": ("a > 1", "b > 1")}}
+    assert choose(one=asked, two=replace(asked, where=("b > 1",))) == {"wide": {"": ("b > 1",)}}
+    assert choose(one=asked, two=replace(asked, where=())) == {}
+    assert choose(one=asked, two=replace(asked, run="r1")) == {}
+    assert choose(one=asked, two=replace(asked, columns=None)) == {}
+    assert choose(one=asked) == {}
 
 
 def test_what_an_ordinary_task_takes_has_all_columns(tmp_path: Path) -> None:

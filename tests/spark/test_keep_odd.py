@@ -130,6 +130,13 @@ def check(spark: SparkSession, drawn: Any, chain: list[Reader], base: Base, slot
                 flow.specs["s0"] = replace(flow.specs["s0"], narrow={"": tuple(columns)})
                 again = run_apart(spark, flow, base, last, expected, slots)
                 assert columns is not read or not list_events(again, MadeAgain)
+        # What all ask of the rows, which lets none of them out; and what some ask, or nobody.
+        flow.specs["s0"] = replace(flow.specs["s0"], narrow={})
+        shared, others = find_conditions(ran, chain)
+        for where in (shared, *others):
+            flow.specs["s0"] = replace(flow.specs["s0"], where={"": where})
+            again = run_apart(spark, flow, base, last, expected, slots)
+            assert where is not shared or not list_events(again, MadeAgain)
     spark.catalog.clearCache()
 
 
@@ -164,6 +171,14 @@ def find_columns_read(ran: Ran) -> list[str] | None:
     if not told or None in told:
         return None
     return sorted({name for columns in told for name in columns})
+
+
+def find_conditions(ran: Ran, chain: list[Reader]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """What all readers of the first step's rows ask of each of these, and what each asks, and what none does."""
+    count = sum(0 in reader.find_inputs(at) for at, reader in enumerate(chain, 1))
+    told = [each for event in list_events(ran, ColumnsRead) for each in event.where.get("s0/", {}).values()]
+    shared = {*told[0]}.intersection(*told[1:]) if len(told) == count > 0 else set()
+    return tuple(sorted(shared)), [*dict.fromkeys(told), ("(c0 IN ('none', 'at all'))",)]
 
 
 together = given(frames, flows, bases, st.sampled_from([1, 2]))

@@ -35,6 +35,10 @@ class Wide:
         found = {name.strip("_"): columns for name, columns in narrow.items()}
         self.flow.specs["wide"] = replace(self.flow.specs["wide"], way=way, narrow=found)
 
+    def know_rows(self, where: tuple[str, ...]) -> None:
+        """What the launch knows that all ask of the rows."""
+        self.flow.specs["wide"] = replace(self.flow.specs["wide"], where={"": where} if where else {})
+
     def write(self) -> Ran:
         return run(self.spark, self.folder, self.flow, targets=("wide",))
 
@@ -66,7 +70,8 @@ def test_what_is_read_is_told_and_the_next_run_stores_no_more(spark: SparkSessio
     case = Wide(spark, tmp_path, one, two)
     wrote = case.write()
     first = case.read(wrote)
-    assert told(first, ColumnsRead) == [ColumnsRead({"wide/": {"one": ("c1",), "two": ("c2",)}})]
+    where = {"wide/": {"two": ("(c2 > 4L)",)}}
+    assert told(first, ColumnsRead) == [ColumnsRead({"wide/": {"one": ("c1",), "two": ("c2",)}}, where)]
     assert (wrote.done["wide"].left_out, case.seen.value) == ({}, 20)
     case.know(_=("c1", "c2"))
     # Another run: nothing of the first is reused.
@@ -211,7 +216,8 @@ def test_readers_of_readers_count(spark: SparkSession, tmp_path: Path, slots: in
         targets=("one", "two", "three", "four"),
         datasets={"wide/": wrote.done["wide"].datasets[""]},
     )
-    assert told(ran, ColumnsRead) == [ColumnsRead({"wide/": {"one": ("c1",), "two": ("c2", "c4")}})]
+    where = {"wide/": {"two": ("(c2 >= 0L)",)}}
+    assert told(ran, ColumnsRead) == [ColumnsRead({"wide/": {"one": ("c1",), "two": ("c2", "c4")}}, where)]
 
 
 @pytest.mark.parametrize("how", ["count", "rdd", "collect"])

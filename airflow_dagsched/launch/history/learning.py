@@ -5,14 +5,14 @@ Medians of the last runs: one slow run, or the first one, which finds no page in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.history.attribute_durations import Turn, compute_alone_s, list_turns
-from airflow_dagsched.launch.protocol.events import StepDone
+from airflow_dagsched.launch.protocol.events import ColumnsRead, StepDone
 from airflow_dagsched.model.state import Connection, KeptColumns, Measured, MeasuredOutput, ReadColumns, State
 from airflow_dagsched.model.units import MIB
 
@@ -42,15 +42,15 @@ class Ran(Struct, frozen=True):
     """What an instance of a step had, where it had run out with less."""
     codes: Mapping[str, str] = field(default_factory=dict)
     """Step -> digest of the code that says which columns of its outputs are read."""
-    columns_read: tuple[Mapping[str, Mapping[str, tuple[str, ...] | None]], ...] = ()
-    """``step/output`` of what was stored -> reader -> the columns it has read; None: all. Of each time it was told."""
+    columns_read: tuple[ColumnsRead, ...] = ()
+    """What was read of what was stored, each time it was told."""
 
 
 def update_history(known: State, connection: str, applications: Iterable[Ran], run: str = "") -> State:
     """``known`` after these applications, all submitted over ``connection``, in the run of that id."""
     state = known
     for ran in applications:
-        state = learn_columns(_learn_application(state, connection, ran), ran.columns_read, ran.codes)
+        state = learn_columns(_learn_application(state, connection, ran), ran.columns_read, ran.codes, run)
     if state is known or not run:
         return state
     return replace(state, runs=(*(one for one in known.runs if one != run), run)[-RECENT:])
@@ -72,17 +72,21 @@ def _learn_application(known: State, connection: str, ran: Ran) -> State:
 
 def learn_columns(
     known: State,
-    told: Iterable[Mapping[str, Mapping[str, tuple[str, ...] | None]]],
+    told: Iterable[ColumnsRead],
     codes: Mapping[str, str],
+    run: str = "",
 ) -> State:
-    """``known`` with what was read of stored datasets, together with what the same code read before."""
+    """``known`` with what was read of stored datasets in ``run``, together with what the same code read before."""
     measured = dict(known.measured)
-    for dataset, readers in (each for one in told for each in one.items()):
+    for dataset, readers, where in _list_reads(told):
         step, _, name = dataset.partition("/")
         seen = measured.get(step, Measured())
         output = seen.outputs.get(name, MeasuredOutput())
         fresh = {
-            reader: _add_read(output.read.get(reader), columns, codes.get(step, ""))
+            reader: _add_read(
+                output.read.get(reader),
+                ReadColumns(columns=columns, code=codes.get(step, ""), where=where.get(reader, ()), run=run),
+            )
             for reader, columns in readers.items()
         }
         outputs = {**seen.outputs, name: replace(output, read={**output.read, **fresh})}
@@ -90,11 +94,22 @@ def learn_columns(
     return known if measured == known.measured else replace(known, measured=measured)
 
 
-def _add_read(before: ReadColumns | None, columns: tuple[str, ...] | None, code: str) -> ReadColumns:
+def _list_reads(
+    told: Iterable[ColumnsRead],
+) -> Iterator[tuple[str, Mapping[str, tuple[str, ...] | None], Mapping[str, tuple[str, ...]]]]:
+    """``step/output``; reader -> columns; reader -> what it asks of rows."""
+    for each in told:
+        yield from ((dataset, readers, each.where.get(dataset, {})) for dataset, readers in each.read.items())
+
+
+def _add_read(before: ReadColumns | None, now: ReadColumns) -> ReadColumns:
+    if before is None or before.code != now.code:
+        return replace(now, columns=None if now.columns is None else tuple(sorted({*now.columns})))
     # What the same code has read once it may read again: a run of another day may take another way through it.
-    same = before if before is not None and before.code == code else ReadColumns(columns=(), code=code)
-    both = None if columns is None or same.columns is None else tuple(sorted({*columns, *same.columns}))
-    return ReadColumns(columns=both, code=code)
+    known = before.columns is not None and now.columns is not None
+    both = tuple(sorted({*(before.columns or ()), *(now.columns or ())})) if known else None
+    shared = tuple(sorted({*before.where} & {*now.where}))
+    return replace(now, columns=both, where=shared, run=before.run if before.run == now.run else "")
 
 
 def _measure_connection(before: Connection, ran: Ran, found: tuple[Turn, ...]) -> Connection:
@@ -162,6 +177,7 @@ def _update_columns(known: MeasuredOutput, name: str, done: StepDone, code: str)
         share=min(1.0, round(share, 4)),
         measured=is_measured,
         code=code,
+        where=left_out.where,
     )
     return replace(known, columns=kept)
 

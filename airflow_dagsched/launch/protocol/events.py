@@ -67,6 +67,8 @@ class LeftOut:
     """Of these."""
     share: float
     """Bytes of a row that is kept to those of one of the dataset, by the types of its columns."""
+    where: tuple[str, ...] = ()
+    """What the rows fulfil that are stored, as SQL; all are where nothing is asked of them."""
 
     def describe(self) -> str:
         """For the step's log."""
@@ -132,16 +134,20 @@ class Stalled:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsRead:
-    """Which columns of stored datasets the application has read: once, when all its steps have ended well."""
+    """Which columns of stored datasets the application has read, of which rows: once, when all its steps have ended
+    well, and when more was asked for than is stored.
+    """
 
     read: Mapping[str, Mapping[str, tuple[str, ...] | None]]
     """``step/output`` -> reader -> names of columns; None: all."""
+    where: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """``step/output`` -> reader -> what it asked of each row before anything else, as SQL; others nothing."""
     kind: Literal["columns_read"] = "columns_read"
 
 
 @dataclass(frozen=True, slots=True)
 class MadeAgain:
-    """A stored dataset is made again, since it has only the columns that were read of it before."""
+    """A stored dataset is made again, since it has only the columns and rows that were read of it before."""
 
     step: str
     """That hears of it."""
@@ -153,6 +159,8 @@ class MadeAgain:
     """Columns that were stored."""
     columns: int
     """Columns there are."""
+    where: tuple[str, ...] = ()
+    """What the rows fulfil that were stored, as SQL."""
     kind: Literal["made_again"] = "made_again"
 
     @property
@@ -160,7 +168,8 @@ class MadeAgain:
         """For the step's log."""
         why = "its readers' code has changed" if self.cause == "other_code" else "more of them are read now"
         name = self.output.removesuffix("/")
-        return f"{name} is made again ({self.cause}): {self.kept} of {self.columns} columns are stored, {why}"
+        rows = f" of the rows with {' and '.join(self.where)}" if self.where else ""
+        return f"{name} is made again ({self.cause}): {self.kept} of {self.columns} columns{rows} are stored, {why}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,8 @@ class StepSpec:
     """Digest of the code of all steps above it, of its own, of all below it: they say which columns are read."""
     narrow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Output that is stored -> the columns that were read of it when the same code last ran; of others all are."""
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Output that is stored -> what all its readers have asked of each row in all runs of the same code, as SQL."""
 
 
 @dataclass(frozen=True, slots=True)

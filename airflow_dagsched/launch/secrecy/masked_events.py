@@ -38,15 +38,35 @@ def mask_event(event: Event, masking: Masking) -> Event:
                 value=masking.value(event.value, keys=True),
                 reason=masking.text(event.reason),
                 failure=_mask_failure(event.failure, masking),
+                left_out={
+                    name: replace(each, where=_mask(each.where, masking)) for name, each in event.left_out.items()
+                },
             )
         case Finished():
             return replace(event, failure=_mask_failure(event.failure, masking))
         case Stalled():
             return replace(event, waits_for=masking.text(event.waits_for))
-        case Started() | StepRunning() | Heartbeat() | ColumnsRead() | MadeAgain():
+        case ColumnsRead():
+            where = {
+                output: {reader: _leave_out_secrets(asked, masking) for reader, asked in by.items()}
+                for output, by in event.where.items()
+            }
+            return replace(event, where=where)
+        case MadeAgain():
+            return replace(event, where=_mask(event.where, masking))
+        case Started() | StepRunning() | Heartbeat():
             return event
         case _:
             assert_never(event)
+
+
+def _mask(texts: tuple[str, ...], masking: Masking) -> tuple[str, ...]:
+    return tuple(map(masking.text, texts))
+
+
+def _leave_out_secrets(conditions: tuple[str, ...], masking: Masking) -> tuple[str, ...]:
+    """Those that have none: a masked one would be another condition."""
+    return tuple(each for each in conditions if masking.text(each) == each)
 
 
 def _mask_failure(failure: Failure | None, masking: Masking) -> Failure | None:

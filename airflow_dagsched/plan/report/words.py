@@ -53,7 +53,8 @@ def name_dataset(dataset: Spill | Narrowed) -> str:
 def say_narrowed(one: Narrowed) -> str:
     """``7 of 36 columns: 0.2 of the bytes``, and how that is known."""
     how = "as stored" if one.measured else "by their types"
-    return f"{one.kept} of {one.columns} columns: {one.share:.1g} of the bytes, {how}"
+    rows = f" of the rows with {' and '.join(one.where)}" if one.where else ""
+    return f"{one.kept} of {one.columns} columns{rows}: {one.share:.1g} of the bytes, {how}"
 
 
 def format_count(number: int, what: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,7 +76,7 @@ class Follower:
         """Whether the driver's own Java ends by itself. What the driver program sees of it may be anything: no answer,
         a null where something was, an error that looks like its author's.
         """
-        self.columns_read: list[Mapping[str, Mapping[str, tuple[str, ...] | None]]] = []
+        self.columns_read: list[ColumnsRead] = []
         """What the application of this submit says it has read of stored datasets: see ``ColumnsRead``."""
         self.stalls: dict[str, Stalled] = {}
         """What each step that gets nowhere waits for, as was last heard."""
@@ -185,8 +185,8 @@ class Follower:
                 self._note_words(event)
             case StepDone():
                 self._note_end(event)
-            case ColumnsRead(read):
-                self.columns_read = [*self.columns_read, read]
+            case ColumnsRead():
+                self.columns_read = [*self.columns_read, event]
             case Heartbeat():
                 self.executors = event.executors
             case Finished():

@@ -51,7 +51,7 @@ from airflow_dagsched.provider.runtime.moves import demand_steps, has_taken, off
 from airflow_dagsched.provider.spec.flow_code import digest_ways, recall_same_code
 from airflow_dagsched.provider.spec.work_dir import parse_local_root
 from airflow_dagsched.provider.submission.input_pruning import Pruning, prune_inputs
-from airflow_dagsched.provider.submission.narrow import choose_columns
+from airflow_dagsched.provider.submission.narrow import choose_columns, choose_rows
 from airflow_dagsched.provider.submission.secrets import collect_secrets, mask_in_airflow
 from airflow_dagsched.provider.submission.shipping import (
     Packed,
@@ -138,6 +138,7 @@ def _make_submit(attempt: Attempt, targets: Unit) -> Submit:
         ),
         ways=ways,
         narrow={} if attempt.is_per_step else choose_columns(attempt.flow, known),
+        where={} if attempt.is_per_step else choose_rows(attempt.flow, known),
     )
 
 

@@ -1,12 +1,12 @@
-"""Which columns of a stored dataset are worth storing: those that were read of it when the same code last ran."""
+"""What of a stored dataset is worth storing: what was read of it when the same code last ran."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from airflow_dagsched.launch.protocol.calls import Output
-from airflow_dagsched.model.state import Measured, MeasuredOutput, State
+from airflow_dagsched.model.state import Measured, MeasuredOutput, ReadColumns, State
 
 if TYPE_CHECKING:
     from airflow_dagsched.provider.spec.dataflow_spec import DataflowSpec
@@ -17,26 +17,43 @@ def choose_columns(flow: DataflowSpec, known: State) -> dict[str, dict[str, tupl
 
     :param known: what runs of the same code have taught, see ``forget_other_code``.
     """
-    if flow.keep_columns == "all":
-        return {}
-    readers: dict[Output, list[str]] = {}
-    for name, inputs in flow.graph.inputs.items():
-        for output in inputs:
-            readers.setdefault(output, []).append(name)
     found: dict[str, dict[str, tuple[str, ...]]] = {}
-    for output, names in readers.items():
-        seen = known.measured.get(output.step, Measured()).outputs.get(output.name, MeasuredOutput())
-        columns = _unite(seen, names) if _is_for_steps(flow, output, names) else None
-        if columns is not None:
-            found.setdefault(output.step, {})[output.name] = columns
+    for output, reads in _list_reads(flow, known):
+        each = [read.columns for read in reads if read.columns is not None]
+        if len(each) == len(reads):
+            united = {name for columns in each for name in columns}
+            found.setdefault(output.step, {})[output.name] = tuple(sorted(united))
     return found
 
 
-def _unite(seen: MeasuredOutput, readers: list[str]) -> tuple[str, ...] | None:
-    """What all of them read; None: all columns, or of one it is not known."""
-    each = [seen.read[name].columns if name in seen.read else None for name in readers]
-    known = [columns for columns in each if columns is not None]
-    return tuple(sorted({name for columns in known for name in columns})) if len(known) == len(each) else None
+def choose_rows(flow: DataflowSpec, known: State) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Step -> output -> what the rows fulfil, as SQL; without outputs of which all rows are to be stored.
+
+    :param known: as of ``choose_columns``.
+    """
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for output, reads in _list_reads(flow, known):
+        shared = set.intersection(*({*_list_lasting(read)} for read in reads))
+        if shared:
+            found.setdefault(output.step, {})[output.name] = tuple(sorted(shared))
+    return found
+
+
+def _list_lasting(read: ReadColumns) -> Iterable[str]:
+    # What one run has asked may be of its day, as `day = '2024-01-01'`: the next one would have all made again.
+    return read.where if read.columns is not None and not read.run else ()
+
+
+def _list_reads(flow: DataflowSpec, known: State) -> Iterator[tuple[Output, list[ReadColumns]]]:
+    """Datasets that are for steps alone, with what each of their readers has read, if it is known of all of them."""
+    readers: dict[Output, list[str]] = {}
+    for name, inputs in flow.graph.inputs.items() if flow.keep_columns == "used" else ():
+        for output in inputs:
+            readers.setdefault(output, []).append(name)
+    for output, names in readers.items():
+        seen = known.measured.get(output.step, Measured()).outputs.get(output.name, MeasuredOutput())
+        if _is_for_steps(flow, output, names) and all(name in seen.read for name in names):
+            yield output, [seen.read[name] for name in names]
 
 
 def _is_for_steps(flow: DataflowSpec, output: Output, readers: list[str]) -> bool:

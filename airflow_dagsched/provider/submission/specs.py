@@ -61,6 +61,8 @@ class Submit:
     """Step -> digest of the code that says which columns of its outputs are read."""
     narrow: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     """Step -> output -> the columns that are worth storing, where not all are."""
+    where: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Step -> output -> what the rows fulfil that are worth storing, as SQL, where not all are."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,7 @@ def _build_spec(submit: Submit, name: str) -> StepSpec:
         works_without_input=step.declared.works_without_input,
         way=submit.ways.get(name, ""),
         narrow=submit.narrow.get(name, {}) if target else {},
+        where=submit.where.get(name, {}) if target else {},
         force=_is_forced(submit, step),
         repeat=next((block.id for block in submit.flow.repeats if name in block.steps), ""),
     )

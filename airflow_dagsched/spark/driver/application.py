@@ -61,7 +61,7 @@ class Application:
     read_plans: ReadPlans = field(default_factory=ReadPlans)
     stored: StoredReads = field(default_factory=StoredReads)
     whole: frozenset[Output] = frozenset()
-    """Datasets that are stored with all their columns, whatever was read of them before."""
+    """Datasets that are stored whole, whatever was read of them before."""
     records: Callable[[Output], Committed | None] = lambda _: None
     """The record of what ``found`` gives; None where that is no stored dataset."""
 
@@ -163,9 +163,13 @@ class Application:
             self.stored.note_all(reader, output)
         return marked
 
-    def note_execution(self, df: DataFrame) -> None:
-        """``df`` is about to be executed, or will be with something that is. Raises ``MoreColumns``."""
-        self.stored.note_plan(df, self.read_plans)
+    def open_plan(self, df: DataFrame) -> DataFrame:
+        """``df`` as it is executed, over the rows that are stored. Raises ``MoreAsked``."""
+        return self.stored.open_plan(df, self.read_plans)
+
+    def note_whole(self, df: DataFrame) -> None:
+        """``df`` is about to be kept as it stands, for any plan. Raises ``MoreAsked``."""
+        self.stored.note_whole(df, self.read_plans)
 
     def get_context(self, name: str, session: SparkSession) -> Any:
         """A context value. Raises ``KeyError`` where the run has none of that name."""

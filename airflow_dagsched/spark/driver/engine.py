@@ -20,14 +20,14 @@ from typing import Any, Literal
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.launch.protocol.calls import Output
-from airflow_dagsched.launch.protocol.events import ColumnsRead, MadeAgain
+from airflow_dagsched.launch.protocol.events import MadeAgain
 from airflow_dagsched.launch.protocol.interval import Interval
 from airflow_dagsched.launch.protocol.manifest import Manifest
 from airflow_dagsched.launch.steps.turns import Coming, Gate, TurnPlan, Unit
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.look_ahead import StepCalls
 from airflow_dagsched.spark.driver.run_step import call_early, run_step
-from airflow_dagsched.spark.driver.stored_reads import MoreColumns
+from airflow_dagsched.spark.driver.stored_reads import MoreAsked
 from airflow_dagsched.spark.inputs import reads
 from airflow_dagsched.spark.outputs.commits import Committed
 from airflow_dagsched.spark.outputs.group_outputs import Outputs
@@ -70,10 +70,10 @@ def run_group(
             emit_made_again(app, reusable.earlier.too_narrow)
             try:
                 return run_application(app)
-            except MoreColumns:
+            except MoreAsked:
                 whole |= app.stored.asked.keys()
                 # Known now, whatever becomes of this run: the next one stores that as well.
-                emit(ColumnsRead({output.key: by for output, by in app.stored.asked.items()}))
+                emit(app.stored.describe_asked())
                 for spec in app.lineage.specs:
                     app.shelf.release_step(spec.id)
 
@@ -100,8 +100,8 @@ def tell_columns_read(app: Application) -> None:
     targets = app.manifest.targets
     if all(app.ledger.get_state(step) == "success" for step in targets):
         read = app.stored.describe_reads(frozenset(targets))
-        if read:
-            app.emit(ColumnsRead(read))
+        if read.read:
+            app.emit(read)
 
 
 def emit_made_again(app: Application, too_narrow: Mapping[Output, Committed]) -> None:
@@ -112,11 +112,11 @@ def emit_made_again(app: Application, too_narrow: Mapping[Output, Committed]) ->
             hearer = readers[0] if readers else output.step
             cause: Literal["other_code", "more_columns"] = "more_columns" if output in app.whole else "other_code"
             columns, kept = len(read_whole(found).names), len(read_schema(found).names)
-            app.emit_for(hearer, MadeAgain(hearer, output.key, cause, kept, columns))
+            app.emit_for(hearer, MadeAgain(hearer, output.key, cause, kept, columns, found.where))
 
 
 def run_unit(app: Application, unit: tuple[str, ...]) -> None:
-    """The turn of a step, or of all steps of a repeat block. Raises ``MoreColumns``."""
+    """The turn of a step, or of all steps of a repeat block. Raises ``MoreAsked``."""
     app.stored.raise_if_asked()
     block = next((repeat for repeat in app.manifest.repeats if repeat.steps == unit), None)
     if block is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 from pyspark.sql import DataFrame
 
@@ -29,7 +28,6 @@ def fill_kept(app: Application, deferred: Deferred, rows: DataFrame, counted: Co
     # In the pool of who needs the rows: the plan's gate, and who watches for progress, look at that.
     reader = CURRENT.step or output.step
     enter_session(session, reader, f"{output.step}, for {reader}")
-    app.note_execution(rows)
     app.shelf.keep_beside(output, rows)
     try:
         # Fills the cache: every partition is computed to be counted.
@@ -44,7 +42,7 @@ def fill_kept(app: Application, deferred: Deferred, rows: DataFrame, counted: Co
     assert call is not None, f"{output} is nobody's"
     part = _make_part(deferred, rows, kept, counted)
     with work_for(output.step, session):
-        for line in _describe_part(part):
+        for line in part.describe():
             print(f"{f'{output.name}: ' if output.name else ''}kept {line}")
     call.turn.add_kept(output.name, part, time.monotonic() - began, fused)
 
@@ -53,11 +51,3 @@ def _make_part(deferred: Deferred, rows: DataFrame, kept: int, counted: Counted 
     left_out, size = compare_columns(deferred.rows, rows), measure_kept(rows)
     whole, some = (kept, None) if counted is None else (counted.read(), kept)
     return Part("keep", whole, None, estimate_width(rows), left_out, size, some)
-
-
-def _describe_part(part: Part) -> Iterator[str]:
-    """What is left out, for the step's log."""
-    if part.left_out is not None:
-        yield part.left_out.describe()
-    if part.kept_rows is not None and part.kept_rows != part.rows:
-        yield f"{part.kept_rows} of {'its' if part.rows is None else part.rows} rows, those that all its readers take"

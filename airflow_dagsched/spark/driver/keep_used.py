@@ -76,9 +76,9 @@ def _keep_lazy(
     rows = select_use(handed.content, use)
     # Its own alias is no dataset below it.
     (kept,) = keep_inputs(app, session, (Planned(output, rows, "keep", False),))
-    app.note_execution(kept.df)
-    app.shelf.keep_beside(output, kept.df)
-    there = KeptColumns(kept.df, use)
+    opened = app.open_plan(kept.df)
+    app.shelf.keep_beside(output, opened)
+    there = KeptColumns(opened, use)
     return tuple(replace(each, df=there.read(each.df, handed.mark)) for each in planned)
 
 
@@ -86,7 +86,7 @@ def keep_lazy_whole(app: Application, output: Output) -> None:
     """Keep the rows of ``output``, if they are lazy, and no bare scan: then they are computed whole."""
     handed = app.shelf.get_handed(output)
     if isinstance(handed.content, DataFrame) and not handed.bare_scan:
-        app.note_execution(handed.content)
+        app.note_whole(handed.content)
     app.shelf.keep_lazy(output)
 
 
@@ -118,7 +118,7 @@ def keep_whole(app: Application, deferred: Deferred) -> None:
             _keep_use(app, deferred, None)
         elif not deferred.in_any_plan:
             _tell(deferred, "a reader asks for more than was kept: all of it is kept now")
-            app.note_execution(deferred.rows)
+            app.note_whole(deferred.rows)
             app.shelf.keep_beside(deferred.output, deferred.rows)
             deferred.in_any_plan = True
 
@@ -138,10 +138,11 @@ def _keep_use(app: Application, deferred: Deferred, use: Use | None) -> None:
     counted = count_all(deferred.rows) if use.conditions else None
     rows = select_use(deferred.rows if counted is None else counted.df, use)
     (each,) = keep_inputs(app, deferred.rows.sparkSession, (Planned(deferred.output, rows, "keep", False),))
-    fill_kept(app, deferred, each.df, counted)
-    deferred.kept = KeptColumns(each.df, use)
-    # Over other datasets' columns it is another plan than the one that readers have.
-    deferred.in_any_plan = each.df is deferred.rows
+    opened = app.open_plan(each.df)
+    fill_kept(app, deferred, opened, counted)
+    deferred.kept = KeptColumns(opened, use)
+    # Over other datasets' columns, or rows, it is another plan than the one that readers have.
+    deferred.in_any_plan = opened is deferred.rows
 
 
 def _read_kept(app: Application, deferred: Deferred, each: Planned) -> Planned:

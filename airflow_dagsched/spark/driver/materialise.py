@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +38,14 @@ class Part:
     kept_rows: int | None = None
     """Those that its readers take; None: all."""
 
+    def describe(self) -> Iterator[str]:
+        """What is left out, for the step's log."""
+        if self.left_out is not None and self.left_out.kept < self.left_out.columns:
+            yield self.left_out.describe()
+        if self.kept_rows is not None and self.kept_rows != self.rows:
+            whole = "its" if self.rows is None else self.rows
+            yield f"{self.kept_rows} of {whole} rows, those that all its readers take"
+
     def list_metrics(self) -> dict[str, float]:
         """What is said of it in numbers, beside its rows."""
         out = self.left_out
@@ -63,17 +71,36 @@ def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> 
 
 
 def _narrow_stored(app: Application, each: Planned) -> Planned:
-    """Of a dataset that is stored for steps alone the columns that they are known to read."""
-    spec, names = app.lineage.by_id[each.output.step], each.df.columns
-    wanted = spec.narrow.get(each.output.name)
+    """Of a dataset that is stored for steps alone what they are known to read."""
+    spec = app.lineage.by_id[each.output.step]
     is_table = spec.writes is not None and not each.output.name
-    if wanted is None or is_table or len(names) < FEWEST_COLUMNS or spec.id not in app.manifest.targets:
+    if is_table or spec.id not in app.manifest.targets or each.output in app.whole:
         return each
+    narrow = _narrow_rows(each, spec.where.get(each.output.name, ()))
+    positions = _choose_positions(each.df.columns, spec.narrow.get(each.output.name))
+    if positions is None:
+        return narrow
+    return replace(narrow, df=select_columns(narrow.df, positions), whole=each.df)
+
+
+def _narrow_rows(each: Planned, where: tuple[str, ...]) -> Planned:
+    """The rows that fulfil these conditions; all of them are made, and counted."""
+    if not where:
+        return each
+    from airflow_dagsched.spark.session.written_conditions import select_rows  # each start pays for an import
+
+    counted = count_all(each.df)
+    rows = select_rows(counted.df, where)
+    return each if rows is None else replace(each, df=rows, whole=each.df, counted=counted, where=where)
+
+
+def _choose_positions(names: list[str], wanted: tuple[str, ...] | None) -> list[int] | None:
+    """Of the columns that are stored; None: of all."""
+    if wanted is None or len(names) < FEWEST_COLUMNS:
+        return None
     # One at least: a file of none has no rows.
     positions = [at for at, name in enumerate(names) if name in wanted] or [0]
-    if each.output in app.whole or len(positions) == len(names):
-        return each
-    return replace(each, df=select_columns(each.df, positions), whole=each.df)
+    return positions if len(positions) < len(names) else None
 
 
 def materialise_part(app: Application, session: SparkSession, each: Planned) -> Part:
@@ -105,14 +132,23 @@ def _write_part(app: Application, session: SparkSession, each: Planned) -> Part:
     if spec.writes is not None and not name:
         committed = app.outputs.write_table(each.df, spec, fingerprint, session, interval)
     else:
-        narrowed = None if each.whole is None else Narrowing(each.whole.schema.json(), spec.way)
+        narrowed = None
+        if each.whole is not None:
+            narrowed = Narrowing(each.whole.schema.json(), spec.way, each.where, each.counted)
         committed = app.outputs.write_dataset(each.df, spec, name, fingerprint, interval, narrowed)
     if app.lineage.readers.get(each.output):
         app.shelf.put_ready(each.output, app.outputs.read(committed, session), committed)
-    left_out = None if each.whole is None else compare_columns(each.whole, each.df)
-    if left_out is not None:
-        print(f"{f'{name}: ' if name else ''}stored {left_out.describe()}")
-    return Part("write", committed.rows, committed, left_out=left_out)
+    part = Part("write", committed.rows, committed, left_out=_compare(each), kept_rows=committed.stored_rows)
+    for line in part.describe():
+        print(f"{f'{name}: ' if name else ''}stored {line}")
+    return part
+
+
+def _compare(each: Planned) -> LeftOut | None:
+    if each.whole is None:
+        return None
+    columns = len(each.whole.columns)
+    return replace(compare_columns(each.whole, each.df) or LeftOut(columns, columns, 1.0), where=each.where)
 
 
 def compare_columns(whole: DataFrame, kept: DataFrame) -> LeftOut | None:

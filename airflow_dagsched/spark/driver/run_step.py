@@ -17,7 +17,7 @@ from airflow_dagsched.spark.driver.fused import find_executed, order_steps, wide
 from airflow_dagsched.spark.driver.keep_used import find_deferred, keep_inputs, keep_lazy_whole, keep_whole
 from airflow_dagsched.spark.driver.look_ahead import StepCall
 from airflow_dagsched.spark.driver.materialise import Part, materialise_part, plan_parts
-from airflow_dagsched.spark.driver.stored_reads import MoreColumns
+from airflow_dagsched.spark.driver.stored_reads import MoreAsked
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import limit_reads, watch_actions, work_for
 from airflow_dagsched.spark.session.plan_markers import count_marks
@@ -57,7 +57,7 @@ def call_early(app: Application, call: StepCall) -> None:
         call.return_plans(call.planned)
     if call.turn is not None and call.has_no_job:
         # Who has the step's turn next sees it.
-        with suppress(MoreColumns):
+        with suppress(MoreAsked):
             _finish_turn(call.turn)
 
 
@@ -154,7 +154,7 @@ class Turn:
         # A lazy one last: what the jobs before it executed is known by then.
         for each in sorted(ready, key=lambda each: not each.is_executed):
             if each.is_executed:
-                self.app.note_execution(each.df)
+                each = replace(each, df=self.app.open_plan(each.df))  # noqa: PLW2901 - one and the same, opened
                 self.executed |= find_executed(self.app, each.df, self.session)
                 widen_session(self.app, self.session, self.spec.id, self.executed)
                 enter_session(self.session, self.spec.id, self._describe_job())

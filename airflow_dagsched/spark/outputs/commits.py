@@ -29,6 +29,7 @@ from airflow_dagsched.launch.protocol.keys import digest_parts
 from airflow_dagsched.launch.protocol.wire import encode_plain, parse_dataclass
 from airflow_dagsched.spark.files.store import Store, join_path
 from airflow_dagsched.spark.outputs.homes import Home, Homes
+from airflow_dagsched.spark.session.observed import Counted
 
 # Ten digits, so that names sort as the numbers do.
 _RECORD = re.compile(r"(\d{10})\.json")
@@ -57,18 +58,22 @@ class Origin:
         return Committed(generation=generation, **who, **written)
 
 
-NOT_STORED = "airflow_dagsched: this column was not stored, since nobody read it when the same code last ran"
-"""In the message of who computes one."""
+NOT_STORED = "airflow_dagsched: this was not stored, since nobody read it when the same code last ran"
+"""In the message of who computes a column that was not, or executes rows of which some were not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """Of what a dataset has some columns."""
+    """Of what a dataset has some columns, or rows."""
 
     whole: str
-    """All that the step made: Spark's JSON."""
+    """All columns that the step made: Spark's JSON."""
     way: str
-    """Digest of the code that said which are read."""
+    """Digest of the code that said what is read."""
+    where: tuple[str, ...] = ()
+    """What the stored rows fulfil, as SQL."""
+    counted: Counted | None = None
+    """All rows that the step made, where not all are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +108,13 @@ class Committed:
     files: Files = ()
     """What was written. Empty in records that are older than this field, too, and where a format keeps its own."""
     whole: str = ""
-    """As ``schema``, of all columns that the step made, where not all were stored; else empty."""
+    """As ``schema``, of all columns that the step made, where not all were stored, or not all rows; else empty."""
     way: str = ""
-    """Digest of the code that said which columns are read, where not all were stored."""
+    """Digest of the code that said what is read, where not all was stored."""
+    where: tuple[str, ...] = ()
+    """What the rows fulfil that were stored, as SQL; all were where nothing is asked of them."""
+    stored_rows: int | None = None
+    """How many these are, of ``rows``; None: all, or unknown."""
 
 
 class WriteRefused(DagschedError):

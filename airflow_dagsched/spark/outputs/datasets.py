@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 from pyspark.sql.types import NullType, StringType, StructField, StructType
@@ -18,7 +20,7 @@ from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Files, 
 from airflow_dagsched.spark.outputs.leases import Keeper, Lease, commit_next
 from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema, read_whole
 from airflow_dagsched.spark.outputs.table_checks import find_missing_files
-from airflow_dagsched.spark.session.observed import NO_GLOB, count_all, quote_name
+from airflow_dagsched.spark.session.observed import NO_GLOB, Counted, count_all, quote_name
 
 
 class Datasets:
@@ -33,7 +35,7 @@ class Datasets:
     def write(self, df: DataFrame, origin: Origin, narrowed: Narrowing | None = None) -> Committed:
         """Write and commit; blocks until both are done. Raises ``WriteRefused`` if another is the writer.
 
-        :param narrowed: of what ``df`` has some columns; None: it is all there is.
+        :param narrowed: of what ``df`` has some columns, or rows; None: it is all there is.
         """
         with self._keeper.hold_lease(origin.output, origin.interval) as lease:
             path = self._choose_folder(origin, lease)
@@ -74,14 +76,12 @@ class Datasets:
             generation,
             path=path,
             table=None,
-            rows=counted.read(),
             bytes=sum(size for _, size in files),
             schema=df.schema.json(),
             partitions=(),
             format="parquet",
             files=files,
-            whole=narrowed.whole if narrowed is not None else "",
-            way=narrowed.way if narrowed is not None else "",
+            **_describe_rows(counted, narrowed),
         )
 
     def holds(self, committed: Committed) -> bool:
@@ -131,6 +131,16 @@ class Datasets:
         parts = path.rstrip("/").split("/")
         # <work_dir>/datasets/<output>/<interval>/<folder>, see the module.
         return self._commits.find_at_path(join_path("/".join(parts[:-4]), "commits", *parts[-3:-1]), path.rstrip("/"))
+
+
+def _describe_rows(counted: Counted, narrowed: Narrowing | None) -> dict[str, Any]:
+    """Of a record: how many rows there are, and of what they are some."""
+    if narrowed is None:
+        return {"rows": counted.read()}
+    named = {"whole": narrowed.whole, "way": narrowed.way, "where": narrowed.where}
+    if narrowed.counted is None:
+        return {"rows": counted.read(), **named}
+    return {"rows": narrowed.counted.read(), "stored_rows": counted.read(), **named}
 
 
 def list_files(store: Store, path: str) -> Files:

@@ -90,7 +90,7 @@ class Outputs:
     ) -> Committed:
         """Store the step's output ``name`` and commit it, under ``interval`` if that is not the run's.
 
-        :param narrowed: of what ``df`` has some columns; None: it is all there is.
+        :param narrowed: of what ``df`` has some columns, or rows; None: it is all there is.
         Raises ``WriteRefused`` if another is the writer.
         """
         key = self.get_output_key(replace(spec, writes=None), name)

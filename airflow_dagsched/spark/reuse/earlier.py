@@ -42,7 +42,7 @@ class Earlier:
         self._filing = filing
         self._whole = whole
         self.too_narrow: dict[Output, Committed] = {}
-        """Datasets that would serve, had they all columns that may be read."""
+        """Datasets that would serve, had they all columns and rows that may be read."""
         self._read: dict[Output, Committed] = {}
 
     def find_commit(self, output: Output) -> Committed | None:
@@ -54,7 +54,7 @@ class Earlier:
             return None
         if spec.force and not self._is_since_clear(found):
             return None
-        if not self._has_columns(output, found):
+        if not self._has_enough(output, found):
             return None
         # Last, for it lists the table.
         return found if self._outputs.holds(found) else None
@@ -63,16 +63,17 @@ class Earlier:
         """The record of the rows that ``read`` gave; None where it gave a value, or there is none."""
         return self._read.get(output)
 
-    def _has_columns(self, output: Output, found: Committed) -> bool:
-        """Whether the dataset has all columns that may be read of it, as far as it is known."""
+    def _has_enough(self, output: Output, found: Committed) -> bool:
+        """Whether the dataset has all columns and rows that may be read of it, as far as it is known."""
         if not found.whole or not has_schema(found):
             return True
         spec = self._specs[output.step]
         right = output not in self._whole and found.way == spec.way
         if right and output.step in self._manifest.targets:
             # Made now it might have more: what others learnt since counts.
-            wanted = spec.narrow.get(output.name)
-            right = wanted is not None and {*wanted} & {*read_whole(found).names} <= {*read_schema(found).names}
+            names, stored = {*read_whole(found).names}, {*read_schema(found).names}
+            wanted = names & {*spec.narrow.get(output.name, names)}
+            right = wanted <= stored and {*found.where} <= {*spec.where.get(output.name, ())}
         if not right:
             self.too_narrow[output] = found
         return right
@@ -138,5 +139,5 @@ class Earlier:
         if found is None:
             serves = self._outputs.holds_path(path)
         else:
-            serves = self._has_columns(output, found) and self._outputs.holds(found)
+            serves = self._has_enough(output, found) and self._outputs.holds(found)
         return (path, found) if serves else None

@@ -96,9 +96,9 @@ def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
         return Use()
     if not all(_is_whole(node, marked) for node in nodes):
         return None
-    leaf = _make_leaf(marked)
+    leaf = make_leaf(marked)
     over = {node: _give_columns(df, leaf, node.output()) for node in nodes}
-    optimised = make_frame(_replace_nodes(df, plan, over), df.sparkSession)._jdf.queryExecution().optimizedPlan()
+    optimised = make_frame(replace_nodes(df, plan, over), df.sparkSession)._jdf.queryExecution().optimizedPlan()
     attributes = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
     named = _collect_named(optimised, attributes)
     if named is None:
@@ -162,7 +162,7 @@ class KeptColumns:
         for node in nodes:
             if node not in self._instead:
                 self._instead[node] = self._stand_in(node.output())
-        return make_frame(_replace_nodes(df, plan, {node: self._instead[node] for node in nodes}), df.sparkSession)
+        return make_frame(replace_nodes(df, plan, {node: self._instead[node] for node in nodes}), df.sparkSession)
 
     def _stand_in(self, output: Any) -> Any:
         """The columns ``output``: those that are kept, and a constant for each other one."""
@@ -190,7 +190,7 @@ def _is_whole(node: Any, marked: DataFrame) -> bool:
     return bool(node.sameResult(marked._jdf.queryExecution().analyzed()))
 
 
-def _make_leaf(marked: DataFrame) -> Any:
+def make_leaf(marked: DataFrame) -> Any:
     """A leaf of its columns, of which Spark knows nothing."""
     session = marked.sparkSession
     # Rows as Spark has them inside: for any others it makes what would turn them into such.
@@ -233,7 +233,8 @@ def _project(df: DataFrame, columns: list[Any], plan: Any) -> Any:
     return project(make_sequence(df.sparkSession, columns), plan)
 
 
-def _replace_nodes(df: DataFrame, plan: Any, over: dict[Any, Any]) -> Any:
+def replace_nodes(df: DataFrame, plan: Any, over: Mapping[Any, Any]) -> Any:
+    """The ``plan`` of ``df`` with other nodes in the place of some, in subqueries, too."""
     return plan.transformDownWithSubqueries(make_scala_map(df.sparkSession, over))
 
 

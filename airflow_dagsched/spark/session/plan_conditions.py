@@ -12,7 +12,7 @@ it fail where it is asked of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any
 
@@ -46,13 +46,15 @@ def filter_rows(df: DataFrame, conditions: Mapping[Any, Any]) -> DataFrame:
     plan = df._jdf.queryExecution().analyzed()
     both = find_class(df.sparkSession, f"{_EXPRESSIONS}.And")
     kept = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.plans.logical.Filter")
-    unbound = [_name_columns(df, each, plan.output()) for each in conditions.values()]
+    columns = plan.output().apply
+    unbound = [put_columns(df, each, columns) for each in conditions.values()]
     return make_frame(kept(reduce(both, unbound), plan), df.sparkSession)
 
 
-def _name_columns(df: DataFrame, condition: Any, output: Any) -> Any:
+def put_columns(df: DataFrame, condition: Any, columns: Callable[[int], Any]) -> Any:
+    """The ``condition`` over these columns in the places of the dataset's positions."""
     leaves = (leaf for leaf in iterate_items(condition.collectLeaves()) if _get_kind(leaf) == "BoundReference")
-    return condition.transform(make_scala_map(df.sparkSession, {leaf: output.apply(leaf.ordinal()) for leaf in leaves}))
+    return condition.transform(make_scala_map(df.sparkSession, {leaf: columns(leaf.ordinal()) for leaf in leaves}))
 
 
 def _split(condition: Any) -> Iterator[Any]:

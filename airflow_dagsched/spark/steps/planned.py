@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from airflow_dagsched.launch.protocol.calls import Output
+from airflow_dagsched.spark.session.observed import Counted
 from airflow_dagsched.spark.steps.lineage import Mode
 
 EXECUTING = frozenset({"write", "keep", "run"})
@@ -22,7 +23,11 @@ class Planned:
     mode: Mode
     bare_scan: bool
     whole: DataFrame | None = None
-    """All that the step returned, where ``df`` is some of its columns."""
+    """All that the step returned, where ``df`` is some of its columns or rows."""
+    counted: Counted | None = None
+    """All its rows, where ``df`` is some of them."""
+    where: tuple[str, ...] = ()
+    """What these fulfil, as SQL."""
 
     @property
     def is_executed(self) -> bool:
