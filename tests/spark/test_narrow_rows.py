@@ -165,6 +165,19 @@ def test_a_retry_reuses_what_has_the_rows_that_are_wanted(spark: SparkSession, t
     assert case.write().states == {"wide": "reused"}
 
 
+def test_some_rows_never_pass_for_all(spark: SparkSession, tmp_path: Path) -> None:
+    """Their record is torn: nothing says any more which they are."""
+
+    def two(wide):
+        return wide.select("c2")
+
+    case, wrote = store_half(spark, tmp_path, one, two)
+    (record,) = tmp_path.glob("work/commits/*wide*/*/*.json")
+    record.write_text("{")
+    ran = case.read(wrote)
+    assert (ran.ok, case.rows(ran, "two")) == (True, ALL)
+
+
 CONDITIONS = (
     "a = 'x'", "a in ('x', 'y\\'z', '\\\\')", "n between 3 and 5", "n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)",
     "m < 3.5", "day >= date'2024-01-20'", "f > 1.5 or g < 2.5", "f = double('NaN')", "b", "not b", "`odd.name` < 3",

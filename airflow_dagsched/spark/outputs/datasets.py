@@ -4,6 +4,7 @@
 
     <work_dir>/datasets/<output>/<interval>/0000000003-8c1f…/part-00000-….parquet
                                             ^ of the lease it was written under
+                                     0000000004-71ab…-some       <- some of its rows: its record says which
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema, read
 from airflow_dagsched.spark.outputs.table_checks import find_missing_files
 from airflow_dagsched.spark.session.observed import NO_GLOB, Counted, count_all, quote_name
 
+SOME = "-some"
+"""Ends the name of a folder with some of a dataset's rows: without its record they would pass for all."""
+
 
 class Datasets:
     """Writes and reads the datasets of one work dir."""
@@ -38,7 +42,7 @@ class Datasets:
         :param narrowed: of what ``df`` has some columns, or rows; None: it is all there is.
         """
         with self._keeper.hold_lease(origin.output, origin.interval) as lease:
-            path = self._choose_folder(origin, lease)
+            path = self._choose_folder(origin, lease) + (SOME if narrowed is not None and narrowed.where else "")
             try:
                 committed = self._write_files(df, origin, lease.generation, path, narrowed)
                 # First the data: a record that outlives a power cut without it would be believed.
@@ -124,7 +128,9 @@ class Datasets:
     def holds_path(self, path: str) -> bool:
         """Whether the dataset at ``path`` is there, whole where its record says what that is."""
         committed = self.find_record(path)
-        return bool(self._store.list(path)) if committed is None else self.holds(committed)
+        if committed is None:
+            return not path.rstrip("/").endswith(SOME) and bool(self._store.list(path))
+        return self.holds(committed)
 
     def find_record(self, path: str) -> Committed | None:
         """The record of the dataset, which is found by the names of its folders."""
