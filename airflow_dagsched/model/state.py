@@ -79,8 +79,8 @@ class ReadColumns(Declared, frozen=True, kw_only=True):
     """None: all."""
     code: str = ""
     """As of ``KeptColumns``."""
-    where: tuple[str, ...] = ()
-    """What it has asked of each row in all of them, as SQL."""
+    where: tuple[str, ...] | None = None
+    """What it has asked of each row in all of them, as SQL; None: not known."""
     run: Id | Literal[""] = ""
     """The one that this is known of; empty: there were several. What is asked of rows may be of a run's own day."""
 

@@ -140,6 +140,7 @@ def test_rows_are_left_out_where_all_ask_the_same(tmp_path: Path) -> None:
     assert choose(one=asked, two=replace(asked, run="r1")) == {}
     assert choose(one=asked, two=replace(asked, columns=None)) == {}
     assert choose(one=asked) == {}
+    assert choose(one=asked, two=ReadColumns(columns=("a",))) == {}
 
 
 def test_what_an_ordinary_task_takes_has_all_columns(tmp_path: Path) -> None:

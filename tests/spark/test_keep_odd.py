@@ -195,6 +195,7 @@ def test_random_flows_say_what_their_functions_say(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @settings(quietly, max_examples=100)
 @together
 def test_many_random_flows(spark: SparkSession, drawn: Any, chain: list[Reader], base: Base, slots: int) -> None:

@@ -108,6 +108,8 @@ def _add_read(before: ReadColumns | None, now: ReadColumns) -> ReadColumns:
     # What the same code has read once it may read again: a run of another day may take another way through it.
     known = before.columns is not None and now.columns is not None
     both = tuple(sorted({*(before.columns or ()), *(now.columns or ())})) if known else None
+    if before.where is None or now.where is None:
+        return replace(now, columns=both)
     shared = tuple(sorted({*before.where} & {*now.where}))
     return replace(now, columns=both, where=shared, run=before.run if before.run == now.run else "")
 

@@ -64,8 +64,9 @@ def _find_in_text(text: str, named: bool) -> Iterator[str]:
 
 
 def list_forms(secret: str) -> frozenset[str]:
-    """How ``secret`` may be written: as it is, in a literal, in JSON, in a URL, by base64, line by line, or cut."""
+    """How ``secret`` may be written: as it is, in a literal, SQL, JSON, a URL, by base64, line by line, or cut."""
     written = {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    written.add(secret.replace("\\", "\\\\").replace("'", "\\'"))
     in_url = {quote(secret), quote(secret, safe=""), quote_plus(secret)}
     encoded = base64.b64encode(secret.encode(errors="replace")).decode()
     lines = {line.strip() for line in secret.splitlines()} if "\n" in secret else set()

@@ -41,7 +41,7 @@ def choose_rows(flow: DataflowSpec, known: State) -> dict[str, dict[str, tuple[s
 
 def _list_lasting(read: ReadColumns) -> Iterable[str]:
     # What one run has asked may be of its day, as `day = '2024-01-01'`: the next one would have all made again.
-    return read.where if read.columns is not None and not read.run else ()
+    return (read.where or ()) if read.columns is not None and not read.run else ()
 
 
 def _list_reads(flow: DataflowSpec, known: State) -> Iterator[tuple[Output, list[ReadColumns]]]:

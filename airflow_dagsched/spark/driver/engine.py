@@ -105,7 +105,7 @@ def tell_columns_read(app: Application) -> None:
 
 
 def emit_made_again(app: Application, too_narrow: Mapping[Output, Committed]) -> None:
-    """Say which datasets are made again for their columns, to the first that reads them here."""
+    """Say which datasets are made again for their columns, or rows, to the first that reads them here."""
     for output, found in too_narrow.items():
         readers = [step for step in app.lineage.readers.get(output, ()) if step in app.manifest.targets]
         if output.step in app.lineage.by_id and output.step not in app.reused:

@@ -17,10 +17,11 @@ from airflow_dagsched.spark.session.sessions import enter_session
 from airflow_dagsched.spark.steps.deferred import Deferred, RowsFailed
 
 
-def fill_kept(app: Application, deferred: Deferred, rows: DataFrame, counted: Counted | None) -> None:
+def fill_kept(app: Application, deferred: Deferred, rows: DataFrame, counted: Counted | None, *, are_all: bool) -> None:
     """Execute ``rows`` of the dataset, and keep them: the turn of its step is complete then. Raises ``RowsFailed``.
 
-    :param counted: all rows of the dataset, where ``rows`` are some of them.
+    :param counted: all rows of the dataset, where ``rows`` are some of them, and it is known how many there are.
+    :param are_all: whether ``rows`` are all of them.
     """
     began, output, session = time.monotonic(), deferred.output, rows.sparkSession
     fused = order_steps(app, find_executed(app, rows, session))
@@ -40,14 +41,14 @@ def fill_kept(app: Application, deferred: Deferred, rows: DataFrame, counted: Co
         raise deferred.failed from error
     call = app.calls.find(output.step)
     assert call is not None, f"{output} is nobody's"
-    part = _make_part(deferred, rows, kept, counted)
+    whole = kept if are_all else None if counted is None else counted.read()
+    part = _make_part(deferred, rows, whole, None if are_all else kept)
     with work_for(output.step, session):
         for line in part.describe():
             print(f"{f'{output.name}: ' if output.name else ''}kept {line}")
     call.turn.add_kept(output.name, part, time.monotonic() - began, fused)
 
 
-def _make_part(deferred: Deferred, rows: DataFrame, kept: int, counted: Counted | None) -> Part:
+def _make_part(deferred: Deferred, rows: DataFrame, whole: int | None, some: int | None) -> Part:
     left_out, size = compare_columns(deferred.rows, rows), measure_kept(rows)
-    whole, some = (kept, None) if counted is None else (counted.read(), kept)
     return Part("keep", whole, None, estimate_width(rows), left_out, size, some)

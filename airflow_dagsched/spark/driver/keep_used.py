@@ -135,11 +135,12 @@ def _keep_use(app: Application, deferred: Deferred, use: Use | None) -> None:
     if deferred.failed is not None:
         raise deferred.failed
     use = use or Use(frozenset(range(len(deferred.rows.columns))))
-    counted = count_all(deferred.rows) if use.conditions else None
+    # Where not even all rows below it are there, nobody can count its own.
+    counted = count_all(deferred.rows) if use.conditions and not app.stored.has_some(deferred.rows) else None
     rows = select_use(deferred.rows if counted is None else counted.df, use)
     (each,) = keep_inputs(app, deferred.rows.sparkSession, (Planned(deferred.output, rows, "keep", False),))
     opened = app.open_plan(each.df)
-    fill_kept(app, deferred, opened, counted)
+    fill_kept(app, deferred, opened, counted, are_all=not use.conditions)
     deferred.kept = KeptColumns(opened, use)
     # Over other datasets' columns, or rows, it is another plan than the one that readers have.
     deferred.in_any_plan = opened is deferred.rows

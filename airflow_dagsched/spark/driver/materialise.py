@@ -61,7 +61,7 @@ def plan_parts(app: Application, step: str, frames: Mapping[str, DataFrame]) -> 
         output = Output(step, name)
         many = len(app.lineage.readers.get(output, ())) > 1
         # Asked only where it decides anything: Spark has to print the plan for it.
-        bare = (many or name in app.lineage.by_id[step].share) and is_bare_scan(frames[name])
+        bare = (many or name in app.lineage.by_id[step].share) and is_bare_scan(app.stored.look_through(frames[name]))
         mode = app.lineage.choose_mode(output, bare)
         if mode == "defer" and (app.manifest.keep_columns == "all" or len(frames[name].columns) < FEWEST_COLUMNS):
             mode = "keep"
@@ -90,8 +90,10 @@ def _narrow_rows(each: Planned, where: tuple[str, ...]) -> Planned:
     from airflow_dagsched.spark.session.written_conditions import select_rows  # each start pays for an import
 
     counted = count_all(each.df)
-    rows = select_rows(counted.df, where)
-    return each if rows is None else replace(each, df=rows, whole=each.df, counted=counted, where=where)
+    rows, fulfilled = select_rows(counted.df, where)
+    if not fulfilled:
+        return each
+    return replace(each, df=rows, whole=each.df, counted=counted, where=fulfilled)
 
 
 def _choose_positions(names: list[str], wanted: tuple[str, ...] | None) -> list[int] | None:

@@ -152,13 +152,15 @@ class Turn:
         ready = keep_inputs(self.app, self.session, planned)
         self.kept_s += time.monotonic() - began
         # A lazy one last: what the jobs before it executed is known by then.
-        for each in sorted(ready, key=lambda each: not each.is_executed):
+        for each in map(self._open_executed, sorted(ready, key=lambda each: not each.is_executed)):
             if each.is_executed:
-                each = replace(each, df=self.app.open_plan(each.df))  # noqa: PLW2901 - one and the same, opened
                 self.executed |= find_executed(self.app, each.df, self.session)
                 widen_session(self.app, self.session, self.spec.id, self.executed)
                 enter_session(self.session, self.spec.id, self._describe_job())
             self.parts[each.output.name] = materialise_part(self.app, self.session, each)
+
+    def _open_executed(self, each: Planned) -> Planned:
+        return replace(each, df=self.app.open_plan(each.df)) if each.is_executed else each
 
     def _notice_action(self, df: DataFrame | None) -> None:
         """The author is about to execute ``df`` (None: we cannot tell what): once, and not again later."""

@@ -32,9 +32,13 @@ FIRST = 10**9
 """Number of the first mark: the shelf's own count from 0, and never come so far."""
 
 
+HIDDEN = "_metadata"
+"""Spark's column of where a row comes from."""
+
+
 class MoreAsked(BaseException):
-    """More is asked for of stored datasets than there is of them: no error of a step, and no code of an author's is
-    to handle it.
+    """More is asked for of stored datasets than there is of them, columns or rows: no error of a step, and no code of
+    an author's is to handle it.
     """
 
 
@@ -95,8 +99,18 @@ class StoredReads:
         reads = self._find_reads(df)
         for read in reads:
             self._note_use(read, plans.find_use(df, read.handed))
-        held = {read.handed.mark: read.rows for read in reads if read.rows is not None}
-        return _give_back(df, held) if held else df
+        return _give_back(df, reads)
+
+    def look_through(self, df: DataFrame) -> DataFrame:
+        """``df`` over the rows that are stored: not to be executed, for nobody has looked whether it may be."""
+        return _give_back(df, self._find_reads(df) if self._holds_rows() else [])
+
+    def has_some(self, df: DataFrame) -> bool:
+        """Whether ``df`` is made of a dataset of which some rows are stored."""
+        return self._holds_rows() and any(read.rows is not None for read in self._find_reads(df))
+
+    def _holds_rows(self) -> bool:
+        return any(read.rows is not None for read in [*self._reads.values()])
 
     def note_whole(self, df: DataFrame, plans: ReadPlans) -> None:
         """``df`` is about to be kept as it stands, for plans that nobody looks at. Raises ``MoreAsked``."""
@@ -121,7 +135,7 @@ class StoredReads:
     def raise_if_asked(self, error: BaseException | None = None) -> None:
         """Raises ``MoreAsked`` if somebody has asked for more, as by computing what is not there (``error``)."""
         is_narrow = any(read.stored is not None for read in [*self._reads.values()])
-        if is_narrow and error is not None and NOT_STORED in read_text(error):
+        if is_narrow and error is not None and self._is_of_missing(read_text(error)):
             # It does not say which: all there are.
             for read in [*self._reads.values()]:
                 if read.stored is not None:
@@ -129,20 +143,27 @@ class StoredReads:
         if self.asked:
             raise MoreAsked
 
+    def _is_of_missing(self, text: str) -> bool:
+        # Rows that are held back have no hidden columns either.
+        return NOT_STORED in text or (HIDDEN in text and self._holds_rows())
+
     def describe_reads(self, readers: frozenset[str]) -> ColumnsRead:
         """What these readers have read of stored datasets."""
-        mine: dict[tuple[str, str], list[StoredRead]] = {}
-        for read in self._reads.values():
-            if read.reader in readers:
-                mine.setdefault((read.handed.output.key, read.reader), []).append(read)
+        mine = {key: reads for key, reads in self._group_reads().items() if key[1] in readers}
         return _describe({key: (_unite_columns(reads), _share_asked(reads)) for key, reads in mine.items()})
 
     def describe_asked(self) -> ColumnsRead:
         """What those have read who have asked for more, as far as it is known."""
-        found = {(output.key, reader): by[reader] for output, by in self.asked.items() for reader in by}
-        reads = [*self._reads.values()]
-        mine = {key: [read for read in reads if (read.handed.output.key, read.reader) == key] for key in found}
-        return _describe({key: (columns, _share_asked(mine[key])) for key, columns in found.items()})
+        reads, asked = self._group_reads(), [*self.asked.items()]
+        found = {(output.key, reader): columns for output, by in asked for reader, columns in by.items()}
+        return _describe({key: (columns, _share_asked(reads[key])) for key, columns in found.items()})
+
+    def _group_reads(self) -> dict[tuple[str, str], list[StoredRead]]:
+        """``step/output`` and reader -> how he has it."""
+        found: dict[tuple[str, str], list[StoredRead]] = {}
+        for read in [*self._reads.values()]:
+            found.setdefault((read.handed.output.key, read.reader), []).append(read)
+        return found
 
     def _find_reads(self, df: DataFrame) -> list[StoredRead]:
         if not self._reads:
@@ -193,7 +214,10 @@ def _hold_back(rows: DataFrame) -> DataFrame:
     return hold_back(rows)
 
 
-def _give_back(df: DataFrame, held: dict[str, DataFrame]) -> DataFrame:
+def _give_back(df: DataFrame, reads: list[StoredRead]) -> DataFrame:
+    held = {read.handed.mark: read.rows for read in reads if read.rows is not None}
+    if not held:
+        return df
     from airflow_dagsched.spark.outputs.held_rows import give_back
 
     return give_back(df, held)

@@ -123,6 +123,8 @@ class Datasets:
         committed = self.find_record(path)
         if committed is None:
             return session.read.option(NO_GLOB, "false").parquet(path)
+        if committed.where:
+            raise OutputGone(committed, "they are some of its rows, for those who know which")
         return self.read(committed, session)
 
     def holds_path(self, path: str) -> bool:

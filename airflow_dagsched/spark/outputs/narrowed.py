@@ -32,6 +32,8 @@ def restore_whole(df: DataFrame, whole: StructType) -> DataFrame:
     while held in whole.names:
         held += "_"
     missing = StructType([field for field in whole.fields if field.name not in stored])
+    if not missing.fields:
+        return df
     names = (quote_name(name) if name in stored else f"{held}.{quote_name(name)}" for name in whole.names)
     # All at once: each word with Java is a message there and back, and there may be many columns.
     beside = df._jdf.withColumn(held, _fail_for(df, missing))

@@ -19,7 +19,7 @@ from airflow_dagsched.spark.reuse.filing import Filing
 class Earlier:
     """Asks the records about the steps of one manifest.
 
-    :param whole: datasets of which more columns are asked for than are stored, as this application has found.
+    :param whole: datasets of which more is asked for than is stored, as this application has found.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ def select_reusable(
 ) -> Reusable:
     """Facts first (what inputs are now, what was committed), then the decision what runs.
 
-    :param whole: datasets of which more columns are asked for than are stored.
+    :param whole: datasets of which more is asked for than is stored.
     """
 
     def generation(table: Table, writers: tuple[StepSpec, ...], needed: Needed | None) -> str:

@@ -108,7 +108,14 @@ def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
     leaves = _find_leaves(optimised, leaf.rdd().id())
     columns = [_index_columns(df, each.output()) for each, _ in leaves]
     positions = frozenset(at for each in columns for column in used if (at := each.indexOf(column)) >= 0)
-    return Use(positions, share_conditions(_read_conditions(df, each, filters) for each, filters in leaves))
+    conditions = share_conditions(_read_conditions(df, each, filters) for each, filters in leaves)
+    return Use(positions, {} if conditions and _tells_time(df, plan) else conditions)
+
+
+def _tells_time(df: DataFrame, plan: Any) -> bool:
+    """Whether the plan asks for today, or now: executed, it may have another answer than when it was looked at."""
+    pattern = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.trees.TreePattern")
+    return bool(plan.containsPattern(pattern.CURRENT_LIKE()))
 
 
 def _read_conditions(df: DataFrame, leaf: Any, filters: tuple[Any, ...]) -> Conditions:
