@@ -157,14 +157,14 @@ def test_readers_of_readers_ask_for_them(spark: SparkSession, tmp_path: Path, sl
     assert case.rows(ran, "five") == [(3 * at,) for at in range(10, 20)]
 
 
-@pytest.mark.parametrize("columns", [(), ("id", "c1", "c2")])
+@pytest.mark.parametrize("columns", [(), ("id", "c1", "c2", "c3")])
 def test_rows_that_pass_through_a_bare_scan_are_still_some(
     spark: SparkSession, tmp_path: Path, columns: tuple[str, ...]
 ) -> None:
     """wide ──> two ──> three, four: two only takes columns; whether its rows are kept or read anew, all are asked."""
 
     def two(wide):
-        return wide.select("id", "c2")
+        return wide.select("id", "c1", "c2", "c3")
 
     def three(two):
         return two.where("id > 9").select("c2")
