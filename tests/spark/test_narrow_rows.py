@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from pyspark.sql import functions as sf
 
 from airflow_dagsched.launch.protocol.events import ColumnsRead, LeftOut, MadeAgain
 from airflow_dagsched.spark.outputs.held_rows import give_back, hold_back
-from airflow_dagsched.spark.session.plan_columns import find_use
+from airflow_dagsched.spark.session.plan_columns import Conditions, find_use
 from airflow_dagsched.spark.session.written_conditions import select_rows, write_conditions
-from tests.spark.running import Ran, run
+from tests.spark.running import Ran
 from tests.spark.test_narrow_stored import Wide, told
 
 HALF = ("(id > 9L)",)
@@ -144,12 +143,7 @@ def test_readers_of_readers_ask_for_them(spark: SparkSession, tmp_path: Path, sl
         return two.alias("a").join(two.alias("b"), "id").select("a.c3")
 
     case, wrote = store_half(spark, tmp_path, one, two)
-    case.flow.specs["two"] = replace(case.flow.specs["two"], store=())
-    for each in (three, four, five):
-        case.flow.step(each, store=("",))
-    steps = ("one", "two", "three", "four", "five")
-    datasets = {"wide/": wrote.done["wide"].datasets[""]}
-    ran = run(spark, tmp_path, case.flow, targets=steps, datasets=datasets, slots=slots)
+    ran = case.read(wrote, case.hand_on(three, four, five), slots=slots)
     assert ran.ok, ran.done
     assert told(ran, MadeAgain) == []
     assert case.rows(ran, "three") == UPPER
@@ -176,11 +170,7 @@ def test_rows_that_pass_through_a_bare_scan_are_still_some(
     case.know(**({"_": columns} if columns else {}))
     case.know_rows(HALF)
     wrote = case.write()
-    case.flow.specs["two"] = replace(case.flow.specs["two"], store=())
-    for each in (three, four):
-        case.flow.step(each, store=("",))
-    datasets = {"wide/": wrote.done["wide"].datasets[""]}
-    ran = run(spark, tmp_path, case.flow, targets=("one", "two", "three", "four"), datasets=datasets)
+    ran = case.read(wrote, case.hand_on(three, four))
     assert ran.ok, ran.done
     assert told(ran, MadeAgain) == []
     assert case.rows(ran, "three") == UPPER
@@ -228,13 +218,18 @@ def make_kinds(spark: SparkSession) -> DataFrame:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
-def test_conditions_of_all_kinds_are_written_and_read(spark: SparkSession, condition: str) -> None:
-    df = make_kinds(spark)
+def read_asked(df: DataFrame, condition: str) -> Conditions | None:
+    """What a plan that asks this of the rows of ``df`` is found to ask."""
     marked = df.alias("s__0")
     use = find_use(marked.where(condition), marked, "s__0")
     assert use is not None
-    written = write_conditions(marked, use.conditions)
+    return use.conditions
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_conditions_of_all_kinds_are_written_and_read(spark: SparkSession, condition: str) -> None:
+    df = make_kinds(spark)
+    written = write_conditions(df, read_asked(df, condition))
     assert written
     rows, fulfilled = select_rows(df, written)
     assert fulfilled == tuple(sorted(written))
@@ -253,19 +248,14 @@ def test_conditions_of_all_kinds_are_written_and_read(spark: SparkSession, condi
     ],
 )
 def test_what_would_mean_others_elsewhere_is_not_written(spark: SparkSession, condition: str) -> None:
-    marked = make_kinds(spark).alias("s__0")
-    use = find_use(marked.where(condition), marked, "s__0")
-    assert use is not None
-    assert write_conditions(marked, use.conditions) == frozenset()
+    df = make_kinds(spark)
+    assert write_conditions(df, read_asked(df, condition)) == frozenset()
 
 
 def test_what_is_asked_of_today_is_asked_of_no_row(spark: SparkSession) -> None:
     """It may be tomorrow when the plan is executed."""
-    marked = make_kinds(spark).alias("s__0")
     for condition in ("day > current_date()", "n > 3 and year(day) = year(now())"):
-        use = find_use(marked.where(condition), marked, "s__0")
-        assert use is not None
-        assert use.conditions == {}
+        assert read_asked(make_kinds(spark), condition) == {}
 
 
 def test_conditions_that_mean_others_here_are_not_used(spark: SparkSession) -> None:

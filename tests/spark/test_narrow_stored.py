@@ -42,9 +42,16 @@ class Wide:
     def write(self) -> Ran:
         return run(self.spark, self.folder, self.flow, targets=("wide",))
 
-    def read(self, wrote: Ran, **more: Any) -> Ran:
+    def hand_on(self, *readers: Callable[..., Any]) -> tuple[str, ...]:
+        """Steps that read what two hands over unstored; all steps below wide."""
+        self.flow.specs["two"] = replace(self.flow.specs["two"], store=())
+        for each in readers:
+            self.flow.step(each, store=("",))
+        return (*READERS, *(each.__name__ for each in readers))
+
+    def read(self, wrote: Ran, targets: tuple[str, ...] = READERS, **more: Any) -> Ran:
         datasets = {"wide/": wrote.done["wide"].datasets[""]}
-        return run(self.spark, self.folder, self.flow, targets=READERS, **{"datasets": datasets, **more})
+        return run(self.spark, self.folder, self.flow, targets=targets, **{"datasets": datasets, **more})
 
     def rows(self, ran: Ran, step: str) -> list[Any]:
         return rows(self.spark, ran, step)
@@ -197,25 +204,15 @@ def test_readers_of_readers_count(spark: SparkSession, tmp_path: Path, slots: in
         return two.select("c4")
 
     case, wrote = narrowed(spark, tmp_path, one, two)
-    case.flow.specs["two"] = replace(case.flow.specs["two"], store=())
-    case.flow.step(three, store=("",))
-    case.flow.step(four, store=("",))
-    datasets = {"wide/": wrote.done["wide"].datasets[""]}
-    ran = run(spark, tmp_path, case.flow, targets=("one", "two", "three", "four"), datasets=datasets, slots=slots)
+    steps = case.hand_on(three, four)
+    ran = case.read(wrote, steps, slots=slots)
     assert ran.ok
     assert [event.cause for event in told(ran, MadeAgain)] == ["more_columns"]
     assert case.rows(ran, "four") == [(4 * at,) for at in range(20)]
     case.folder = tmp_path / "whole"
     case.folder.mkdir()
     case.know()
-    wrote = case.write()
-    ran = run(
-        spark,
-        case.folder,
-        case.flow,
-        targets=("one", "two", "three", "four"),
-        datasets={"wide/": wrote.done["wide"].datasets[""]},
-    )
+    ran = case.read(case.write(), steps)
     where = {"wide/": {"two": ("(c2 >= 0L)",)}}
     assert told(ran, ColumnsRead) == [ColumnsRead({"wide/": {"one": ("c1",), "two": ("c2", "c4")}}, where)]
 

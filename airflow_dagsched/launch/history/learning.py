@@ -103,15 +103,13 @@ def _list_reads(
 
 
 def _add_read(before: ReadColumns | None, now: ReadColumns) -> ReadColumns:
-    if before is None or before.code != now.code:
-        return replace(now, columns=None if now.columns is None else tuple(sorted({*now.columns})))
     # What the same code has read once it may read again: a run of another day may take another way through it.
-    known = before.columns is not None and now.columns is not None
-    both = tuple(sorted({*(before.columns or ()), *(now.columns or ())})) if known else None
-    if before.where is None or now.where is None:
+    same = before if before is not None and before.code == now.code else ReadColumns(columns=(), code=now.code)
+    both = None if now.columns is None or same.columns is None else tuple(sorted({*now.columns, *same.columns}))
+    if same.where is None:
         return replace(now, columns=both)
-    shared = tuple(sorted({*before.where} & {*now.where}))
-    return replace(now, columns=both, where=shared, run=before.run if before.run == now.run else "")
+    shared = tuple(sorted({*same.where} & {*(now.where or ())}))
+    return replace(now, columns=both, where=shared, run=same.run if same.run == now.run else "")
 
 
 def _measure_connection(before: Connection, ran: Ran, found: tuple[Turn, ...]) -> Connection:

@@ -46,8 +46,10 @@ def _list_lasting(read: ReadColumns) -> Iterable[str]:
 
 def _list_reads(flow: DataflowSpec, known: State) -> Iterator[tuple[Output, list[ReadColumns]]]:
     """Datasets that are for steps alone, with what each of their readers has read, if it is known of all of them."""
+    if flow.keep_columns == "all":
+        return
     readers: dict[Output, list[str]] = {}
-    for name, inputs in flow.graph.inputs.items() if flow.keep_columns == "used" else ():
+    for name, inputs in flow.graph.inputs.items():
         for output in inputs:
             readers.setdefault(output, []).append(name)
     for output, names in readers.items():

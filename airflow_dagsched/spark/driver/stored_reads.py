@@ -30,8 +30,6 @@ from airflow_dagsched.spark.steps.step_results import Handed
 
 FIRST = 10**9
 """Number of the first mark: the shelf's own count from 0, and never come so far."""
-
-
 HIDDEN = "_metadata"
 """Spark's column of where a row comes from."""
 
@@ -72,7 +70,8 @@ class StoredRead:
             return True
         if use is None or not use.columns <= self.stored:
             return False
-        return use.conditions is None or self.where <= _write(self.handed.content, use)
+        # Written only where it is asked: each condition is a word with Java.
+        return not self.where or use.conditions is None or self.where <= _write(self.handed.content, use)
 
 
 class StoredReads:
@@ -87,9 +86,10 @@ class StoredReads:
     def mark_rows(self, reader: str, output: Output, df: DataFrame, committed: Committed) -> DataFrame:
         """The rows of ``committed`` as ``reader`` gets them."""
         rows = df if committed.where else None
+        shown = df if rows is None else _hold_back(rows)
         with self._guard:
             mark = make_mark(output.step, FIRST + len(self._reads))
-            marked = (df if rows is None else _hold_back(rows)).alias(mark)
+            marked = shown.alias(mark)
             handed, stored = Handed(output, marked, mark=mark), _locate_stored(committed)
             self._reads[mark] = StoredRead(reader, handed, stored, rows, frozenset(committed.where))
         return marked
@@ -103,11 +103,15 @@ class StoredReads:
 
     def look_through(self, df: DataFrame) -> DataFrame:
         """``df`` over the rows that are stored: not to be executed, for nobody has looked whether it may be."""
-        return _give_back(df, self._find_reads(df) if self._holds_rows() else [])
+        return _give_back(df, self._find_held(df))
 
     def has_some(self, df: DataFrame) -> bool:
         """Whether ``df`` is made of a dataset of which some rows are stored."""
-        return self._holds_rows() and any(read.rows is not None for read in self._find_reads(df))
+        return bool(self._find_held(df))
+
+    def _find_held(self, df: DataFrame) -> list[StoredRead]:
+        # Asked first: Spark has to print the plan for it.
+        return [read for read in self._find_reads(df) if read.rows is not None] if self._holds_rows() else []
 
     def _holds_rows(self) -> bool:
         return any(read.rows is not None for read in [*self._reads.values()])
@@ -134,12 +138,11 @@ class StoredReads:
 
     def raise_if_asked(self, error: BaseException | None = None) -> None:
         """Raises ``MoreAsked`` if somebody has asked for more, as by computing what is not there (``error``)."""
-        is_narrow = any(read.stored is not None for read in [*self._reads.values()])
-        if is_narrow and error is not None and self._is_of_missing(read_text(error)):
+        narrow = [read for read in [*self._reads.values()] if read.stored is not None]
+        if narrow and error is not None and self._is_of_missing(read_text(error)):
             # It does not say which: all there are.
-            for read in [*self._reads.values()]:
-                if read.stored is not None:
-                    self.asked.setdefault(read.handed.output, {})[read.reader] = None
+            for read in narrow:
+                self.asked.setdefault(read.handed.output, {})[read.reader] = None
         if self.asked:
             raise MoreAsked
 

@@ -18,10 +18,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from airflow_dagsched.spark.java_objects import find_class, find_object, iterate_items, make_sequence
+from airflow_dagsched.spark.java_objects import iterate_items
 from airflow_dagsched.spark.outputs.commits import NOT_STORED
 from airflow_dagsched.spark.outputs.narrowed import restore_whole
-from airflow_dagsched.spark.session.plan_columns import find_marked, replace_nodes
+from airflow_dagsched.spark.session.plan_columns import find_marked, name_values, project_columns, replace_nodes
 from airflow_dagsched.spark.session.sessions import make_frame
 
 
@@ -35,18 +35,12 @@ def hold_back(rows: DataFrame) -> DataFrame:
 def give_back(df: DataFrame, held: Mapping[str, DataFrame]) -> DataFrame:
     """``df`` over the rows that were held back, by the marks that their datasets carry in it."""
     plan = df._jdf.queryExecution().analyzed()
-    over = {node: _give_columns(rows, node) for mark, rows in held.items() for node in find_marked(plan, mark)}
+    over = {node: _stand_in(rows, node) for mark, rows in held.items() for node in find_marked(plan, mark)}
     return make_frame(replace_nodes(df, plan, over), df.sparkSession) if over else df
 
 
-def _give_columns(rows: DataFrame, node: Any) -> Any:
+def _stand_in(rows: DataFrame, node: Any) -> Any:
     """The plan of ``rows`` with the columns of ``node``, under the names and ids that they have in its plan."""
-    session, plan = rows.sparkSession, rows._jdf.queryExecution().analyzed()
-    alias = find_class(session, "org.apache.spark.sql.catalyst.expressions.Alias")
-    none, nothing = find_object(session, "scala.None"), make_sequence(session, [])
-    named = [
-        alias(there, column.name(), column.exprId(), column.qualifier(), none, nothing)
-        for there, column in zip(iterate_items(plan.output()), iterate_items(node.output()), strict=True)
-    ]
-    project = find_class(session, "org.apache.spark.sql.catalyst.plans.logical.Project")
-    return project(make_sequence(session, named), plan)
+    plan = rows._jdf.queryExecution().analyzed()
+    named = name_values(rows, iterate_items(plan.output()), iterate_items(node.output()))
+    return project_columns(rows, [*named], plan)

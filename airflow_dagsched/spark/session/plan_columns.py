@@ -142,7 +142,7 @@ def select_columns(df: DataFrame, positions: Iterable[int]) -> DataFrame:
     """The columns of ``df`` at these positions, by which alone columns of one name are told apart."""
     plan = df._jdf.queryExecution().analyzed()
     output = plan.output()
-    return make_frame(_project(df, [output.apply(at) for at in sorted(positions)], plan), df.sparkSession)
+    return make_frame(project_columns(df, [output.apply(at) for at in sorted(positions)], plan), df.sparkSession)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class KeptColumns:
         relation = _find_relation(self.df).withOutput(there)
         filled = _fill_columns(self.df, [column for at, column in columns.items() if at not in self.use.columns])
         named = [column if at in self.use.columns else next(filled) for at, column in columns.items()]
-        return _project(self.df, named, relation)
+        return project_columns(self.df, named, relation)
 
 
 def measure_kept(kept: DataFrame) -> int:
@@ -226,16 +226,22 @@ def _index_columns(df: DataFrame, output: Any) -> Any:
 
 def _fill_columns(df: DataFrame, columns: list[Any]) -> Iterator[Any]:
     """For each of ``columns`` a constant in its place, of its type, which it might have held."""
-    alias = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.Alias")
     literal = find_object(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.Literal")
+    kinds = ((column, column.dataType()) for column in columns)
+    values = (literal.create(None, kind) if column.nullable() else literal.default(kind) for column, kind in kinds)
+    return name_values(df, values, columns)
+
+
+def name_values(df: DataFrame, values: Iterable[Any], columns: Iterable[Any]) -> Iterator[Any]:
+    """Each of ``values`` in the place of a column: under the name and the id that it has in a plan."""
+    alias = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.Alias")
     none, nothing = find_object(df.sparkSession, "scala.None"), make_sequence(df.sparkSession, [])
-    for column in columns:
-        kind = column.dataType()
-        value = literal.create(None, kind) if column.nullable() else literal.default(kind)
+    for value, column in zip(values, columns, strict=True):
         yield alias(value, column.name(), column.exprId(), column.qualifier(), none, nothing)
 
 
-def _project(df: DataFrame, columns: list[Any], plan: Any) -> Any:
+def project_columns(df: DataFrame, columns: list[Any], plan: Any) -> Any:
+    """The ``plan`` of ``df``, or one in its place, with these columns, and no others."""
     project = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.plans.logical.Project")
     return project(make_sequence(df.sparkSession, columns), plan)
 
