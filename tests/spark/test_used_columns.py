@@ -50,6 +50,14 @@ def wide(spark: SparkSession) -> DataFrame:
         ("select id from wide union all select few from wide", {"id", "few"}),
         ("select id from (select *, rank() over (partition by few order by price) r from wide) where r < 3",
          {"id", "few", "price"}),
+        # Tomorrow the same plan takes the other one.
+        ("select case when current_date() = date'2020-02-02' then few else maybe end from wide", {"few", "maybe"}),
+        ("select case when current_timestamp() < timestamp'2020-02-02' then few else maybe end, now() from wide",
+         {"few", "maybe"}),
+        ("select if((select max(unix_timestamp()) from range(2)) = 7, few, maybe) from wide", {"few", "maybe"}),
+        ("with d as (select current_timestamp() t) select if(year(t) = 2020, few, maybe) from wide, d",
+         {"few", "maybe"}),
+        ("select few, now() from wide", {"few"}),
     ],
 )  # fmt: skip
 def test_what_sql_uses(spark: SparkSession, wide: DataFrame, text: str, columns: set[str]) -> None:
@@ -62,6 +70,19 @@ def test_who_takes_rows_whole_uses_all(wide: DataFrame) -> None:
     everything = {*wide.columns} - {"lookup"}
     assert used(wide.drop("lookup").mapInPandas(lambda frames: frames, "id long"), wide) == everything
     assert used(wide, wide) == {*wide.columns}
+
+
+def test_dates_of_two_zones_are_two(spark: SparkSession, wide: DataFrame) -> None:
+    text = "if(date(from_utc_timestamp(now(), 'Asia/Tokyo')) = current_date(), few, maybe)"
+    assert used(wide.selectExpr(text), wide) == {"few", "maybe"}
+    assert used(wide.selectExpr("if(current_date() = curdate(), few, maybe)"), wide) == {"few"}
+
+
+def test_a_time_inside_the_dataset_is_none_of_its_readers(spark: SparkSession) -> None:
+    marked = spark.range(3).selectExpr("id", "id > 1 as more", "now() as loaded").alias(MARK)
+    taken = marked.where("more").select("id")
+    assert used(taken, marked) == {"id", "more"}
+    assert conditions(taken, marked) == {"#1"}
 
 
 def test_another_plan_below_the_mark_is_not_read(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ left out tests for null by then, and the plan that is executed would not agree.
 Where all plans ask the same of each row before they look at anything else of it, only such rows are kept; each plan
 asks it again.
 
+The time of the look is not that of the execution: it is looked at as a value that nobody knows.
+
 A plan is read only as far as each of its nodes is known to name all that it takes; of another none is known.
 
 Each word with Java is a message there and back, and each object that comes back a third: nothing here goes over all
@@ -33,6 +35,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from airflow_dagsched.spark.java_objects import find_class, find_object, iterate_items, make_scala_map, make_sequence
+from airflow_dagsched.spark.session.plan_time import hide_time, tells_time
 from airflow_dagsched.spark.session.sessions import make_frame
 
 NAMING = frozenset({
@@ -98,7 +101,11 @@ def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
         return None
     leaf = make_leaf(marked)
     over = {node: _give_columns(df, leaf, node.output()) for node in nodes}
-    optimised = make_frame(replace_nodes(df, plan, over), df.sparkSession)._jdf.queryExecution().optimizedPlan()
+    looked_at = replace_nodes(df, plan, over)
+    timely = tells_time(df, looked_at)
+    if timely:
+        looked_at = hide_time(df, looked_at)
+    optimised = make_frame(looked_at, df.sparkSession)._jdf.queryExecution().optimizedPlan()
     attributes = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
     named = _collect_named(optimised, attributes)
     if named is None:
@@ -109,13 +116,8 @@ def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
     columns = [_index_columns(df, each.output()) for each, _ in leaves]
     positions = frozenset(at for each in columns for column in used if (at := each.indexOf(column)) >= 0)
     conditions = share_conditions(_read_conditions(df, each, filters) for each, filters in leaves)
-    return Use(positions, {} if conditions and _tells_time(df, plan) else conditions)
-
-
-def _tells_time(df: DataFrame, plan: Any) -> bool:
-    """Whether the plan asks for today, or now: executed, it may have another answer than when it was looked at."""
-    pattern = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.trees.TreePattern")
-    return bool(plan.containsPattern(pattern.CURRENT_LIKE()))
+    # What is asked of today asks for other rows tomorrow.
+    return Use(positions, {} if conditions and timely else conditions)
 
 
 def _read_conditions(df: DataFrame, leaf: Any, filters: tuple[Any, ...]) -> Conditions:
