@@ -112,6 +112,13 @@ def test_xcoms_of_a_plain_value_and_of_rows() -> None:
     assert named["good"]["path"] == "/g"
 
 
+def test_files_with_some_of_the_rows_are_handed_to_nobody() -> None:
+    """A folder of the author's own that is called so is a table."""
+    told = list_xcoms(StepDone("s", "success", rows=9, path="/a-some", datasets={"": "/a-some", "good": "/g"}))
+    assert (told["return_value"]["path"], told["return_value"]["rows"], told["good"]["path"]) == (None, 9, "/g")
+    assert list_xcoms(StepDone("s", "success", path="/awe-some"))["return_value"]["path"] == "/awe-some"
+
+
 def test_a_final_feed_is_not_believed_while_the_launch_task_runs() -> None:
     """It may be an earlier try's, which the worker wipes some seconds after it began; between tries it counts."""
     last_word = replace(feed(GREEN), final=True)

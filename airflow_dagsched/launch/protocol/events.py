@@ -57,6 +57,10 @@ class Failure:
     traceback: str = ""
 
 
+SOME_ROWS = "-some"
+"""Ends the folder of a dataset with only the rows that its readers ask for: without its record they pass for all."""
+
+
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """How much of a dataset is there, where its readers do not use all."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from airflow_dagsched.launch.protocol.events import Event, MadeAgain, Stalled, StepDone, StepLog, StepRunning
+from airflow_dagsched.launch.protocol.events import SOME_ROWS, Event, MadeAgain, Stalled, StepDone, StepLog, StepRunning
 from airflow_dagsched.launch.protocol.identity import NO_TRY, TryId
 
 FEED_KEY = "dagsched"
@@ -223,8 +223,12 @@ def _conclude_done(done: StepDone, feed: Feed) -> End:
 
 def list_xcoms(done: StepDone) -> dict[str, Any]:
     """What ordinary tasks downstream of the step read: its plain value, else where its rows are."""
-    facts = {"path": done.path, "rows": done.rows, "seconds": done.seconds, "metrics": dict(done.metrics)}
+    # Whoever reads such files himself would take some of the rows for all.
+    partial = {path for path in done.datasets.values() if path.endswith(SOME_ROWS)}
+    path = None if done.path in partial else done.path
+    facts = {"path": path, "rows": done.rows, "seconds": done.seconds, "metrics": dict(done.metrics)}
     facts |= {"pruned": done.reason} if done.state == "pruned" else {}
     # The unnamed dataset's path is in the facts themselves.
-    named = {name: {**facts, "path": path} for name, path in done.datasets.items() if name}
+    paths = {name: None if path in partial else path for name, path in done.datasets.items() if name}
+    named = {name: {**facts, "path": path} for name, path in paths.items()}
     return {**named, "return_value": facts if done.value is None else done.value}

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 from pyspark.sql.types import NullType, StringType, StructField, StructType
 
+from airflow_dagsched.launch.protocol.events import SOME_ROWS
 from airflow_dagsched.launch.protocol.keys import digest_parts, escape_key
 from airflow_dagsched.spark.files.store import Store, join_path, walk_files
 from airflow_dagsched.spark.outputs.commits import CommitLog, Committed, Files, Narrowing, Origin, OutputGone
@@ -22,9 +23,6 @@ from airflow_dagsched.spark.outputs.leases import Keeper, Lease, commit_next
 from airflow_dagsched.spark.outputs.schemas import has_schema, read_schema, read_whole
 from airflow_dagsched.spark.outputs.table_checks import find_missing_files
 from airflow_dagsched.spark.session.observed import NO_GLOB, Counted, count_all, quote_name
-
-SOME = "-some"
-"""Ends the name of a folder with some of a dataset's rows: without its record they would pass for all."""
 
 
 class Datasets:
@@ -42,7 +40,7 @@ class Datasets:
         :param narrowed: of what ``df`` has some columns, or rows; None: it is all there is.
         """
         with self._keeper.hold_lease(origin.output, origin.interval) as lease:
-            path = self._choose_folder(origin, lease) + (SOME if narrowed is not None and narrowed.where else "")
+            path = self._choose_folder(origin, lease) + (SOME_ROWS if narrowed is not None and narrowed.where else "")
             try:
                 committed = self._write_files(df, origin, lease.generation, path, narrowed)
                 # First the data: a record that outlives a power cut without it would be believed.
@@ -131,7 +129,7 @@ class Datasets:
         """Whether the dataset at ``path`` is there, whole where its record says what that is."""
         committed = self.find_record(path)
         if committed is None:
-            return not path.rstrip("/").endswith(SOME) and bool(self._store.list(path))
+            return not path.rstrip("/").endswith(SOME_ROWS) and bool(self._store.list(path))
         return self.holds(committed)
 
     def find_record(self, path: str) -> Committed | None:
