@@ -14,7 +14,6 @@ Each way in turns, processor seconds of all processes, medians. ``plain`` is Jav
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import signal
@@ -33,6 +32,7 @@ from benchmarks.cases import FLIGHTS, HERE, Case
 from benchmarks.clock import Clock, adopt_orphans
 from benchmarks.home import CACHE, CONF, PLAIN, SWITCH, changed_environment
 from benchmarks.places import ON_LOOPBACK, THEIRS, open_cluster
+from benchmarks.results_file import RESULTS, put_down
 from benchmarks.ways import Folders, Run, launch_planned
 
 START = Case("start", "one step that counts a few rows", HERE / "dags" / "start.py", Path(), (Interval("once"),))
@@ -46,24 +46,17 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--part", action="append", choices=PARTS, help="default: all")
     parser.add_argument("--repetitions", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--folder", type=Path, default=HERE.parent / ".home" / "benchmarks", help="input and scratch")
-    parser.add_argument("--json", type=Path, default=HERE / "results" / "archive.json", help="default: %(default)s")
+    parser.add_argument("--json", type=Path, default=RESULTS / "archive.json", help="default: %(default)s")
     asked = parser.parse_args(argv)
     folder = asked.folder.resolve()
     home.enter(folder / "airflow")
     os.environ[CACHE] = str(folder / "archives")
     adopt_orphans()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended, as after Ctrl-C
-    keep(asked.json, machine=machine.facts(), making=make(folder))
+    put_down(asked.json, machine=machine.facts(), making=make(folder))
     for part in asked.part or PARTS:
-        keep(asked.json, **{part: measure(part, asked.repetitions, folder)})
+        put_down(asked.json, **{part: measure(part, asked.repetitions, folder)})
     return 0
-
-
-def keep(file: Path, **found: Any) -> None:
-    """Put down what was measured, beside what was before."""
-    before = json.loads(file.read_text()) if file.exists() else {}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({**before, **found}, indent=1, sort_keys=True) + "\n")
 
 
 def make(folder: Path) -> dict[str, float]:

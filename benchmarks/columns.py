@@ -31,9 +31,10 @@ from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.spark.driver.engine import run_group
 from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.version import __version__
-from benchmarks import data
+from benchmarks import data, machine
 from benchmarks.home import LIGHT, MASTER
 from benchmarks.processor_time import count_cpu_s
+from benchmarks.results_file import RESULTS, put_down
 from demo import flights_data
 
 Way = Literal["all", "used"]
@@ -133,10 +134,8 @@ def open_session() -> SparkSession:
     return spark
 
 
-def measure(
-    spark: SparkSession, folder: Path, scratch: Path, rounds: int, *, stored: bool
-) -> dict[Way, dict[str, float]]:
-    """Medians of each way."""
+def measure(spark: SparkSession, folder: Path, scratch: Path, rounds: int, *, stored: bool) -> dict[str, Any]:
+    """The rounds of each way, their medians and what these are to each other."""
     ways: tuple[Way, ...] = ("all", "used")
     runs: dict[Way, list[dict[str, float]]] = {way: [] for way in ways}
     for at in range(rounds + 1):
@@ -144,25 +143,29 @@ def measure(
         for way in ways if at % 2 else reversed(ways):
             runs[way].append(run_once(spark, folder, scratch / way, way, stored=stored))
             print(at, way, runs[way][-1], flush=True)
-    return {way: {name: median(run[name] for run in found[1:]) for name in found[0]} for way, found in runs.items()}
+    medians = {way: {name: median(run[name] for run in each[1:]) for name in each[0]} for way, each in runs.items()}
+    ratios = {name: round(used / medians["all"][name], 3) for name, used in medians["used"].items()}
+    return {"rounds": runs, "medians": medians, "used / all": ratios}
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.columns", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--times", type=int, default=1, help="so often each flight (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=Path(".home/benchmarks"), help="input and scratch")
     parser.add_argument("--stored", action="store_true", help="for readers in another application")
+    parser.add_argument("--json", type=Path, default=RESULTS / "columns.json", help="default: %(default)s")
     asked = parser.parse_args(None if arguments is None else [*arguments])
     folder = asked.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     spark = open_session()
     scratch = folder / "scratch" / "columns"
     tables = gather_input(spark, data.year(folder), scratch / "input", asked.times)
-    found = measure(spark, tables, scratch, asked.rounds, stored=asked.stored)
-    ratios = {name: round(found["used"][name] / found["all"][name], 3) for name in found["all"]}
-    print(json.dumps({**found, "used / all": ratios}, indent=1))
+    measured = measure(spark, tables, scratch, asked.rounds, stored=asked.stored)
+    print(json.dumps({**measured["medians"], "used / all": measured["used / all"]}, indent=1))
+    case = f"{'stored' if asked.stored else 'kept'}, each flight {asked.times} times"
+    put_down(asked.json, **{"machine": machine.facts(), case: measured})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from benchmarks import machine
+from benchmarks.results_file import RESULTS, put_down
 from benchmarks.stream.application import open_spark
 from benchmarks.stream.moves import measure_moves
 from benchmarks.stream.pause import measure_pauses
@@ -19,7 +19,7 @@ from benchmarks.stream.ratios import find_speed, measure_rounds
 from benchmarks.stream.twenty import measure_switches
 
 PARTS = ("moves", "speed", "pause", "switches")
-RESULTS = Path(__file__).parents[1] / "results" / "stream.json"
+STREAM = RESULTS / "stream.json"
 
 
 def main(argv: list[str]) -> int:
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     folder.mkdir(parents=True)
     parts = asked.part or PARTS
     if "moves" in parts:
-        _keep("moves", {"machine": machine.facts(), "found": _measure_moves(folder / "moves")})
+        put_down(STREAM, moves={"machine": machine.facts(), "found": _measure_moves(folder / "moves")})
     if inside := [each for each in parts if each != "moves"]:
         _measure_inside(inside, folder, asked)
     return 0
@@ -47,7 +47,7 @@ def _measure_inside(parts: list[str], folder: Path, asked: argparse.Namespace) -
     measure = {"speed": _measure_speed, "pause": _measure_pause, "switches": _measure_switches}
     for part in parts:
         facts = machine.facts()
-        _keep(part, {"machine": facts, "found": measure[part](spark, folder / part, asked)})
+        put_down(STREAM, **{part: {"machine": facts, "found": measure[part](spark, folder / part, asked)}})
     spark.stop()
 
 
@@ -60,12 +60,6 @@ def _measure_moves(folder: Path) -> object:
         print(f"  {kind:16} {gap.seconds:5.1f} s, {gap.seconds / moves.trigger_s:4.1f} triggers, ", end="")
         print(f"{gap.cpu_s:5.1f} CPU s, of {len(gaps)}")
     return asdict(moves)
-
-
-def _keep(part: str, found: object) -> None:
-    """Put down what was measured, beside what was of the other parts."""
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    RESULTS.write_text(json.dumps({**known, part: found}, indent=1, sort_keys=True) + "\n")
 
 
 def _measure_speed(spark: SparkSession, folder: Path, asked: argparse.Namespace) -> object:
