@@ -11,6 +11,8 @@ SUBMIT = "Cannot execute: spark-submit --master local[2] driver.py. Error code i
     ("code", "output", "kind", "words"),
     [
         (137, "INFO all is well", "out_of_memory", "killed from outside (exit code 137)"),
+        (-9, "INFO all is well", "out_of_memory", "killed from outside (exit code -9)"),
+        (-6, "", "lost_driver", "ended without a word (exit code -6)"),
         (1, "java.lang.OutOfMemoryError: Java heap space", "out_of_memory", "ran out of memory (exit code 1)"),
         (1, "ERROR 137 things are wrong", "lost_driver", "ended without a word (exit code 1)"),
         (143, "", "lost_driver", "ended without a word (exit code 143)"),

@@ -30,9 +30,10 @@ from airflow_dagsched.launch.secrecy.masking import Masking
 
 log = logging.getLogger(__name__)
 
-EXIT_CODE = re.compile(r"error code is: (\d+)", re.IGNORECASE)
+EXIT_CODE = re.compile(r"error code is: (-?\d+)", re.IGNORECASE)
 """How the provider's hook tells it."""
-KILLED = "137"  # 128 + SIGKILL
+KILLED = frozenset({"137", "-9"})
+"""SIGKILL: of the driver's Python, which Java tells as 128 and the signal; of Java, which spark-submit has become."""
 MEMORY_SIGNS = ("outofmemory", "java heap space", "cannot allocate memory")
 JAVA_ENDS = "SparkUncaughtExceptionHandler: Uncaught exception"
 """Of Spark's log: its own Java ends because of an error that nobody handles."""
@@ -243,9 +244,9 @@ def judge_lost_driver(submit_error: str) -> Failure:
     """The failure of a driver that went without a last word, from what spark-submit's error says."""
     found = EXIT_CODE.search(submit_error)
     code = found[1] if found else "unknown"
-    if code == KILLED:
-        reason = "the driver program was killed from outside (exit code 137), as the system does when memory runs out"
-        return Failure("out_of_memory", f"{reason}: it gets more of it")
+    if code in KILLED:
+        reason = f"the driver program was killed from outside (exit code {code})"
+        return Failure("out_of_memory", f"{reason}, as the system does when memory runs out: it gets more of it")
     if is_out_of_memory(submit_error):
         reason = f"the driver program ran out of memory (exit code {code})"
         return Failure("out_of_memory", f"{reason}: it gets more of it")
