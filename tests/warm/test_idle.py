@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from airflow_dagsched.launch.warm.about import IDLE
 from airflow_dagsched.process_names import name_process
 from airflow_dagsched.spark.warm_driver.idle_executors import NO_LIMIT, choose_target
-from airflow_dagsched.spark.warm_driver.idle_mark import NAME, IdleMark
+from airflow_dagsched.spark.warm_driver.idle_mark import IdleMark
 
 
 def begin_to_wait(folder: Path, at_s: int, process: str | None = None) -> IdleMark:
@@ -20,8 +21,8 @@ def begin_to_wait(folder: Path, at_s: int, process: str | None = None) -> IdleMa
     mark = IdleMark(folder)
     mark.put()
     if process is not None:
-        (folder / NAME).write_text(process)
-    os.utime(folder / NAME, (at_s, at_s))
+        (folder / IDLE).write_text(process)
+    os.utime(folder / IDLE, (at_s, at_s))
     return mark
 
 
@@ -46,7 +47,7 @@ def test_one_that_was_killed_does_not_count(tmp_path: Path) -> None:
 def test_it_waits_since_it_began_to(tmp_path: Path) -> None:
     mark = begin_to_wait(tmp_path / "mine", 10)
     mark.put()
-    assert (tmp_path / "mine" / NAME).stat().st_mtime == 10
+    assert (tmp_path / "mine" / IDLE).stat().st_mtime == 10
 
 
 @pytest.mark.parametrize(

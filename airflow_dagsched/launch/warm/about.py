@@ -13,6 +13,8 @@ from airflow_dagsched.launch.warm.terms import Terms
 FOLDER = "warm"
 """Of all of them, in the cache folder."""
 ABOUT, OUTPUT = "about.json", "output.log"
+IDLE = "idle"
+"""Who waits, while one does."""
 ENDED = "ended.log"
 """Beside the folders: why applications ended."""
 

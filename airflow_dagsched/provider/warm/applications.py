@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import re
+import secrets
+import stat
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_dagsched.launch.warm.about import About, read_about
+from airflow_dagsched.launch.secrecy.cache_folder import check_private
+from airflow_dagsched.launch.warm.about import ABOUT, IDLE, OUTPUT, About, read_about
 from airflow_dagsched.launch.warm.messages import EndAsked, Message, Status, StatusAsked, decode_message, encode_message
 from airflow_dagsched.private_socket import NAME, connect_to, receive_text, send_text
 from airflow_dagsched.process_names import is_gone
@@ -17,6 +22,14 @@ ANSWER_WITHIN_S = 5.0
 """A host that cleans up answers when it has."""
 BEGUN_WITHIN_S = 3600.0
 """What a folder is for is written as soon as it is made."""
+FILES = frozenset({ABOUT, OUTPUT, IDLE, NAME, f"{NAME}.new"})
+"""All that a folder has."""
+_FOLDER = re.compile(r"[0-9a-f]{8}")
+
+
+def choose_name() -> str:
+    """The name of a new application's folder."""
+    return secrets.token_hex(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +46,45 @@ class Application:
 
 
 def list_applications(folder: Path) -> Iterator[Application]:
-    """Those in ``folder``, the oldest first; what is left of others is removed."""
+    """Those in ``folder``, the oldest first; what is left of others is removed.
+
+    There are none where the folder is not this user's alone: launches put none there.
+    """
     found = [(read_about(each), each) for each in _list_folders(folder)]
     # Who has found what was looked for asks no more hosts.
     for about, each in sorted(found, key=lambda pair: (pair[0].began if pair[0] else 0.0, pair[1].name)):
         if _is_left(each, about):
-            shutil.rmtree(each, ignore_errors=True)
+            _remove(each)
         elif about is not None:
             yield Application(each, about)
 
 
 def _list_folders(folder: Path) -> list[Path]:
+    """Those that an application may have."""
     try:
-        return [each for each in folder.iterdir() if each.is_dir() and not each.is_symlink()]
-    except FileNotFoundError:
+        check_private(folder)
+        return [each for each in folder.iterdir() if _FOLDER.fullmatch(each.name) and _is_private(each)]
+    except OSError:
         return []
+
+
+def _is_private(path: Path) -> bool:
+    """Whether it is a folder, no link, of this user alone."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:  # it has just ended
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def _remove(folder: Path) -> None:
+    """Take it away, unless there is something in it that no application has put there."""
+    # File by file: nothing goes that came in between, either.
+    with suppress(OSError):
+        if FILES.issuperset(each.name for each in folder.iterdir()):
+            for name in FILES:
+                (folder / name).unlink(missing_ok=True)
+            folder.rmdir()
 
 
 def _is_left(folder: Path, about: About | None) -> bool:

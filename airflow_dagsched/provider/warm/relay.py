@@ -11,7 +11,6 @@ Its exit code is the run's. Where the application goes with the run it is spark-
 from __future__ import annotations
 
 import os
-import secrets
 import selectors
 import signal
 import subprocess
@@ -42,7 +41,7 @@ from airflow_dagsched.launch.warm.messages import (
 )
 from airflow_dagsched.private_socket import NAME, connect_to, receive_text, send_text
 from airflow_dagsched.process_names import is_gone, name_process
-from airflow_dagsched.provider.warm.applications import list_applications, tell_end
+from airflow_dagsched.provider.warm.applications import choose_name, list_applications, tell_end
 from airflow_dagsched.provider.warm.request import Request, read_request
 
 LOOK_S = 0.1
@@ -134,7 +133,7 @@ class Relay:
         return link
 
     def _make_folder(self) -> Path:
-        request, folder = self._request, Path(self._request.folder, secrets.token_hex(4))
+        request, folder = self._request, Path(self._request.folder, choose_name())
         folder.mkdir(mode=0o700)
         about = About(
             label=request.label,

@@ -15,9 +15,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from airflow_dagsched.launch.warm.about import IDLE
 from airflow_dagsched.process_names import is_gone, name_process
-
-NAME = "idle"
 
 
 class IdleMark:
@@ -28,12 +27,12 @@ class IdleMark:
 
     def put(self) -> None:
         """It waits from now on, if it does not already."""
-        with suppress(OSError), (self._folder / NAME).open("x", encoding="utf-8") as file:
+        with suppress(OSError), (self._folder / IDLE).open("x", encoding="utf-8") as file:
             file.write(name_process(os.getpid()))
 
     def remove(self) -> None:
         """It does no longer."""
-        (self._folder / NAME).unlink(missing_ok=True)
+        (self._folder / IDLE).unlink(missing_ok=True)
 
     def count_later(self) -> int:
         """Applications that have begun to wait after this one, and wait still."""
@@ -51,7 +50,7 @@ class IdleMark:
 def _read_time(folder: Path) -> tuple[int, str] | None:
     """When the application there began to wait, with its name, as no two are to be equal; None: it doesn't."""
     try:
-        return (folder / NAME).stat().st_mtime_ns, folder.name
+        return (folder / IDLE).stat().st_mtime_ns, folder.name
     except OSError:
         return None
 
@@ -59,6 +58,6 @@ def _read_time(folder: Path) -> tuple[int, str] | None:
 def _is_left(folder: Path) -> bool:
     """Whether whoever put its mark there is gone."""
     try:
-        return is_gone((folder / NAME).read_text("utf-8"))
+        return is_gone((folder / IDLE).read_text("utf-8"))
     except OSError:
         return True
