@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow_dagsched.errors import InvalidInput
 
-FINE, NOT_MADE = range(2)
+FINE, NOT_DONE = range(2)
 MASTER = "local"
 """Of drivers that are asked about: those to YARN and Kubernetes have none where Spark's conf folder has files."""
 
@@ -40,7 +40,7 @@ def _add_command(asked: Any, name: str, told: str, run: Callable[[argparse.Names
 
 def _run_make(options: argparse.Namespace) -> int:
     from airflow_dagsched.class_archives.choose import choose_archive
-    from airflow_dagsched.class_archives.make import forget_failure, make_file, make_on_shelf, request_archive
+    from airflow_dagsched.class_archives.make import make_file, make_on_shelf, request_archive
     from airflow_dagsched.class_archives.shelf import Shelf
     from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
 
@@ -50,11 +50,10 @@ def _run_make(options: argparse.Namespace) -> int:
     if options.output is not None:
         why_not, said = make_file(request, options.output.absolute()), f"made: {options.output.absolute()}"
     else:
-        forget_failure(request)
-        why_not = make_on_shelf(request)
+        why_not = make_on_shelf(request, at_once=True)
         said = str(choose_archive(Shelf.of(cache_dir), submit, MASTER, settings, os.environ))
     print(f"no archive: {why_not}" if why_not else said, file=sys.stderr if why_not else sys.stdout)
-    return NOT_MADE if why_not else FINE
+    return NOT_DONE if why_not else FINE
 
 
 def _run_show(options: argparse.Namespace) -> int:
@@ -74,9 +73,12 @@ def _run_remove(options: argparse.Namespace) -> int:
     from airflow_dagsched.class_archives.shelf import Shelf
 
     shelf = Shelf.of(_find_cache_dir(options))
-    for key in shelf.list_keys():
-        shelf.remove(key)
-        print(f"removed: {shelf.locate(key)}")
+    try:
+        for key in shelf.remove_all():
+            print(f"removed: {shelf.locate(key)}")
+    except OSError as error:
+        print(f"not removed: {error.filename}: {error.strerror}", file=sys.stderr)
+        return NOT_DONE
     return FINE
 
 

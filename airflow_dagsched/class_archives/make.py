@@ -13,10 +13,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -25,7 +24,7 @@ from msgspec.structs import replace
 
 from airflow_dagsched.class_archives.choose import see_from
 from airflow_dagsched.class_archives.look import look_again, look_at_host, read_jar
-from airflow_dagsched.class_archives.shelf import MAKING, Shelf
+from airflow_dagsched.class_archives.shelf import Shelf, open_draft
 from airflow_dagsched.class_archives.unsigned import write_unsigned
 from airflow_dagsched.launch.class_archive.bounds import MOST, Kept, has_no_room, select_removed
 from airflow_dagsched.launch.class_archive.conf_folder import CONF_DIR
@@ -40,7 +39,6 @@ from airflow_dagsched.launch.class_archive.verdict import Possible, Verdict, jud
 from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, join_class_paths
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import write_properties
-from airflow_dagsched.launch.secrecy.trust import find_stranger
 
 PACKAGE = Path(__file__).parents[1]
 TRAINING = PACKAGE / "spark" / "training" / "main.py"
@@ -82,9 +80,11 @@ def request_archive(
     return Request(str(cache_dir), str(spark_submit), master, settings.get(DRIVER_CLASS_PATH, ""), kept)
 
 
-def make_on_shelf(request: Request) -> str:
+def make_on_shelf(request: Request, *, at_once: bool = False) -> str:
     """Make the archive in the cache folder, unless it is there, somebody makes one, or it has just failed; why it is
     not there, empty where it is.
+
+    :param at_once: whatever was in the way of the last one.
     """
     shelf = Shelf.of(Path(request.cache_dir))
     possible = find_possible(request, shelf)
@@ -94,17 +94,9 @@ def make_on_shelf(request: Request) -> str:
     try:
         shelf.open()
         with shelf.hold_lock() as is_mine:
-            return _make_alone(shelf, key, possible, request) if is_mine else "another process makes one"
+            return _make_alone(shelf, key, possible, request, at_once) if is_mine else "another process makes one"
     except OSError as error:
         return f"{error.filename or request.cache_dir}: {error.strerror}"
-
-
-def forget_failure(request: Request) -> None:
-    """Have the archive made at once, whatever was in the way of the last one."""
-    shelf = Shelf.of(Path(request.cache_dir))
-    possible = find_possible(request, shelf)
-    if isinstance(possible, Possible):
-        shelf.forget_failure(compute_key(possible.host))
 
 
 def make_file(request: Request, output: Path) -> str:
@@ -113,7 +105,7 @@ def make_file(request: Request, output: Path) -> str:
     if isinstance(possible, Verdict):
         return str(possible)
     try:
-        with _open_draft(output.parent) as folder:
+        with open_draft(output.parent) as folder:
             archive = train(possible, request, folder)
             archive.chmod(0o444)
             archive.replace(output)
@@ -134,41 +126,29 @@ def find_possible(request: Request, shelf: Shelf | None = None) -> Possible | Ve
     return judge_host(found if shelf is None else see_from(shelf, found, request.master))
 
 
-def _make_alone(shelf: Shelf, key: str, possible: Possible, request: Request) -> str:
+def _make_alone(shelf: Shelf, key: str, possible: Possible, request: Request, at_once: bool) -> str:
     shelf.sweep()
     note, failure = shelf.read_note(key), shelf.read_failure(key)
     if note is not None and shelf.is_as_noted(key, note):
         return ""
-    if failure is not None and not failure.is_over(time.time()):
+    if failure is not None and not at_once and not failure.is_over(time.time()):
         return failure.reason
     jar = shelf.locate_unsigned(key)
     try:
-        if stranger := find_stranger(shelf.folder / "lock"):  # before it takes minutes in vain
-            raise Failed(stranger)
         if has_no_room(_list_kept(shelf), time.time()):
             raise Failed(FULL)
         unsigned = read_jar(jar) if write_unsigned(possible.host.jars, jar) else None
         path = join_class_paths(request.extra_class_path, "" if unsigned is None else unsigned.path)
-        with _open_draft(shelf.folder) as folder:
+        with shelf.open_draft() as folder:
             archive = train(possible, replace(request, extra_class_path=path), folder)
             shelf.keep(archive, key, possible.host, unsigned)
     except (Failed, OSError) as error:
         shelf.note_failure(key, str(error))
-        with suppress(OSError):
-            jar.unlink(missing_ok=True)
+        shelf.remove_unsigned(key)
         return str(error)
     finally:
         prune(shelf, key)
     return ""
-
-
-@contextmanager
-def _open_draft(folder: Path) -> Iterator[Path]:
-    draft = Path(tempfile.mkdtemp(prefix=MAKING, dir=folder))
-    try:
-        yield draft
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def prune(shelf: Shelf, wanted: str = "") -> tuple[str, ...]:

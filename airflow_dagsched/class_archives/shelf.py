@@ -9,6 +9,9 @@
         <key>.failed.json           why there is none, and since when
         lock                        held by who makes one
         making-<random>/            of one that is being made
+
+Somebody may have another folder of this name: all that writes or removes goes through :meth:`Shelf._enter`, which
+refuses one that others may write, and a link to one; and what has not the name of any of these stays.
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
+import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -30,10 +36,15 @@ from airflow_dagsched.class_archives.look import read_jar
 from airflow_dagsched.exclusive import replace_text, sync_path
 from airflow_dagsched.launch.class_archive.bounds import Failure
 from airflow_dagsched.launch.class_archive.host import Host, Jar
-from airflow_dagsched.launch.secrecy.trust import find_stranger
+from airflow_dagsched.launch.secrecy.trust import find_strange_folder, find_stranger, find_stranger_above
 
 MAKING = "making-"
 NOTE = ".json"
+_OWN = re.compile(r"(?P<key>[0-9a-f]{24})(?P<rest>\.jsa|\.jar|\.json|\.failed\.json)")
+"""Of a file of an archive, whose key is as ``compute_key`` makes it."""
+_DRAFT = re.compile(r"\.draft-[0-9a-f]{32}")
+"""Of a file that a note was to come of, as ``exclusive`` names it."""
+_MAKING = re.compile(rf"{MAKING}[a-z0-9_]{{8}}")
 
 
 class Note(Struct, frozen=True):
@@ -99,18 +110,23 @@ class Shelf:
     def note_use(self, key: str) -> None:
         """A driver has it: so it is removed after others. Nothing where the folder is read-only."""
         with suppress(OSError):
+            self._enter()
             os.utime(self._note(key))
 
     def list_notes(self) -> Iterator[tuple[str, Note, float]]:
         """Key, note, and when it was last used (seconds of the epoch), of each archive."""
-        for path in sorted(self.folder.glob(f"*{NOTE}")):
-            note = self.read_note(path.stem)
+        for key in self.list_keys(NOTE):
+            note = self.read_note(key)
             if note is not None:
-                yield path.stem, note, path.stat().st_mtime
+                yield key, note, self._note(key).stat().st_mtime
 
-    def list_keys(self) -> tuple[str, ...]:
-        """Of all that is there: archives, failures, and a jar whose archive never came to be."""
-        return tuple(sorted({path.name.partition(".")[0] for path in self.folder.glob("[!.]*.j*")}))
+    def list_keys(self, *kinds: str) -> tuple[str, ...]:
+        """Of all that is there: archives, failures, and a jar whose archive never came to be.
+
+        :param kinds: ends of the names of what is asked for; none: all.
+        """
+        found = filter(None, map(_OWN.fullmatch, self._list_names()))
+        return tuple(sorted({each["key"] for each in found if not kinds or each["rest"] in kinds}))
 
     def read_failure(self, key: str) -> Failure | None:
         """Why there is no archive with this key; None: nobody has tried to make it in vain."""
@@ -120,17 +136,32 @@ class Shelf:
             return None
 
     def open(self) -> None:
-        """Make the folder, this user's alone. Raises ``OSError``, also where nothing can be written into it."""
+        """Make the folder, this user's alone. Raises ``OSError``, also where nothing can be written into it, or others
+        may write it.
+        """
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._refuse(find_stranger_above(self.folder))
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        if not os.access(self.folder, os.W_OK | os.X_OK):
+        if not os.access(self._enter(), os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "nothing can be written there", str(self.folder))
+
+    def _enter(self) -> Path:
+        """The folder, to change what is in it.
+
+        Raises ``PermissionError`` where others may write it or it is a link, ``FileNotFoundError`` where there is none.
+        """
+        self._refuse(find_strange_folder(self.folder))
+        return self.folder
+
+    def _refuse(self, stranger: str) -> None:
+        if stranger:
+            raise PermissionError(errno.EACCES, stranger, str(self.folder))
 
     @contextmanager
     def hold_lock(self) -> Iterator[bool]:
         """Whether this process alone makes archives here, until the end of the block, or its own."""
         # The kernel frees it with its holder, however that ends; children don't inherit it.
-        handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        handle = os.open(self._enter() / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield True
@@ -145,39 +176,87 @@ class Shelf:
             sync_path(Path(unsigned.path))
         draft.chmod(0o400)
         sync_path(draft)
+        self._enter()  # what was this user's alone when it was begun may be others' by now
         self._note(key).unlink(missing_ok=True)  # of one before it: never beside a file that it doesn't mean
         draft.replace(self.locate(key))
         found = self.locate(key).stat()
         note = Note(host, found.st_size, int(found.st_mtime), unsigned)
         replace_text(self._note(key), msgspec.json.encode(note).decode())
-        self.forget_failure(key)
+        self._failure(key).unlink(missing_ok=True)
 
     def note_failure(self, key: str, reason: str) -> None:
         """Say why there is none; nothing where not even that can be written."""
         with suppress(OSError):
+            self._enter()
             replace_text(self._failure(key), msgspec.json.encode(Failure(reason, time.time())).decode(), durable=False)
-
-    def forget_failure(self, key: str) -> None:
-        """Let it be tried again at once."""
-        self._failure(key).unlink(missing_ok=True)
 
     def remove(self, key: str) -> None:
         """Take the archive, and what is noted of it, away; Java goes on with one that it has mapped."""
+        self._enter()
         for path in (self._note(key), self._failure(key), self.locate(key), self.locate_unsigned(key)):
             path.unlink(missing_ok=True)
 
+    def remove_all(self) -> Iterator[str]:
+        """Take all archives away; the key of each that is gone. Raises ``OSError``, before the first where others may
+        write the folder.
+        """
+        try:
+            self._enter()
+        except FileNotFoundError:
+            return
+        for key in self.list_keys():
+            self.remove(key)
+            yield key
+
+    def remove_unsigned(self, key: str) -> None:
+        """Take the jar away whose archive could not be made; nothing where not even that can be done."""
+        with suppress(OSError):
+            self._enter()
+            self.locate_unsigned(key).unlink(missing_ok=True)
+
+    @contextmanager
+    def open_draft(self) -> Iterator[Path]:
+        """A folder to make an archive in, until the end of the block."""
+        with open_draft(self._enter()) as draft:
+            yield draft
+
     def sweep(self) -> None:
         """Take away what a maker left that died; to be called with the lock."""
-        for path in self.folder.glob(f"{MAKING}*"):
-            shutil.rmtree(path, ignore_errors=True)
-        for path in self.folder.glob(".draft-*"):
+        folder, names = self._enter(), self._list_names()
+        for path in (folder / name for name in names if _MAKING.fullmatch(name)):
+            if _is_own_folder(path):
+                shutil.rmtree(path, ignore_errors=True)
+        for path in (folder / name for name in names if _DRAFT.fullmatch(name)):
             path.unlink(missing_ok=True)
-        for path in (*self.folder.glob("*.jsa"), *self.folder.glob("*.jar")):
-            if self.read_note(path.stem) is None:
-                path.unlink(missing_ok=True)
+        for key in self.list_keys(".jsa", ".jar"):
+            if self.read_note(key) is None:
+                self.locate(key).unlink(missing_ok=True)
+                self.locate_unsigned(key).unlink(missing_ok=True)
+
+    def _list_names(self) -> tuple[str, ...]:
+        try:
+            return tuple(path.name for path in self.folder.iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
 
     def _note(self, key: str) -> Path:
         return self.folder / f"{key}{NOTE}"
 
     def _failure(self, key: str) -> Path:
         return self.folder / f"{key}.failed{NOTE}"
+
+
+@contextmanager
+def open_draft(folder: Path) -> Iterator[Path]:
+    """A folder in ``folder`` to make an archive in, until the end of the block."""
+    draft = Path(tempfile.mkdtemp(prefix=MAKING, dir=folder))
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _is_own_folder(path: Path) -> bool:
+    """Whether it is a folder as ``open_draft`` makes it."""
+    found = path.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077

@@ -19,7 +19,7 @@ def find_stranger(file: Path) -> str:
     written by no one else: who may write a folder may put something else in the place of what is in it.
     Raises ``OSError`` for a file that is not there.
     """
-    return find_strange_file(file) or _find_strange_folder(file.parent) or find_stranger_above(file.parent)
+    return find_strange_file(file) or find_strange_folder(file.parent)
 
 
 def find_strange_file(file: Path) -> str:
@@ -28,6 +28,11 @@ def find_strange_file(file: Path) -> str:
     if not stat.S_ISREG(found.st_mode):
         return f"{file} is no regular file"
     return _find_other_writer(file, found)
+
+
+def find_strange_folder(folder: Path) -> str:
+    """The same of ``folder``, and so of each name in it."""
+    return _find_other_owner(folder) or find_stranger_above(folder)
 
 
 def find_stranger_above(path: Path) -> str:
@@ -41,7 +46,7 @@ def list_parents(folder: Path) -> Iterator[Path]:
     yield from dict.fromkeys((*folder.parents, resolved, *resolved.parents))
 
 
-def _find_strange_folder(folder: Path) -> str:
+def _find_other_owner(folder: Path) -> str:
     found = folder.lstat()  # of the name itself: a link may lead anywhere
     return _find_other_writer(folder, found) if stat.S_ISDIR(found.st_mode) else f"{folder} is no folder, but a link"
 
