@@ -42,10 +42,9 @@ def _run_make(options: argparse.Namespace) -> int:
     from airflow_dagsched.class_archives.choose import choose_archive
     from airflow_dagsched.class_archives.make import make_file, make_on_shelf, request_archive
     from airflow_dagsched.class_archives.shelf import Shelf
-    from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
 
     submit, cache_dir = _find_spark_submit(), _find_cache_dir(options)
-    settings = {DRIVER_CLASS_PATH: options.extra_class_path} if options.extra_class_path else {}
+    settings = _collect_settings(submit, options.extra_class_path)
     request = request_archive(cache_dir, submit, MASTER, settings, os.environ)
     if options.output is not None:
         why_not, said = make_file(request, options.output.absolute()), f"made: {options.output.absolute()}"
@@ -65,7 +64,8 @@ def _run_show(options: argparse.Namespace) -> int:
     for key, note, _ in shelf.list_notes():
         fits = "fits" if look_again(note.host) == note.host else "its Java, Spark or class path has changed"
         print(f"{shelf.locate(key)}: {note.bytes >> 20} MB, {note.host.java}, {note.host.spark_home}: {fits}")
-    print(choose_archive(shelf, _find_spark_submit(), MASTER, {}, os.environ))
+    submit = _find_spark_submit()
+    print(choose_archive(shelf, submit, MASTER, _collect_settings(submit), os.environ))
     return FINE
 
 
@@ -80,6 +80,15 @@ def _run_remove(options: argparse.Namespace) -> int:
         print(f"not removed: {error.filename}: {error.strerror}", file=sys.stderr)
         return NOT_DONE
     return FINE
+
+
+def _collect_settings(spark_submit: Path, extra_class_path: str = "") -> dict[str, str]:
+    """Those of a driver of this site that has none of its own but its class path, as a launch collects them."""
+    from airflow_dagsched.class_archives.look import read_site_settings
+    from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
+
+    own = {DRIVER_CLASS_PATH: extra_class_path} if extra_class_path else {}
+    return {**read_site_settings(spark_submit, os.environ), **own}
 
 
 def _find_cache_dir(options: argparse.Namespace) -> Path:

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 from airflow.sdk.exceptions import AirflowException
 
+from airflow_dagsched.cli import main
 from airflow_dagsched.errors import InvalidInput
 from airflow_dagsched.launch.streams.private_folder import PROPERTIES, StartCommand, write_private_folder
 from airflow_dagsched.launch.warm.terms import Terms
@@ -145,6 +146,25 @@ def test_files_of_the_conf_folder_come_behind_the_jars(host: PlayedHost) -> None
     assert "spark.shop.site=here\n" in told
     assert "spark.shop.number=2\n" in told
     assert "hive.x" not in told
+
+
+def test_a_launch_has_what_the_command_made(host: PlayedHost, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the site's class path, which is the archive's, too."""
+    jars = [make_jar(host.folder / name, **{"shop/A.class": name}) for name in ("site.jar", "own.jar")]
+    host.put_conf(spark_defaults=f"spark.driver.extraClassPath {jars[0].path}\n")
+    command = ("--cache-dir", str(host.folder / "cache"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{host.submit.parent}:/usr/bin:/bin")
+        assert main(["class-archive", "make", *command]) == 0
+        assert main(["class-archive", "show", *command]) == 0
+        (site,) = host.shelf.list_keys()
+        assert main(["class-archive", "make", *command, "--extra-class-path", jars[1].path]) == 0
+    assert capsys.readouterr().out.count(f"the driver has it: {host.shelf.locate(site)}\n") == 2
+    assert len(host.told) == 4, "two were trained and proven"
+    (own,) = {*host.shelf.list_keys()} - {site}
+    assert f"-XX:SharedArchiveFile={host.shelf.locate(site)} " in submit(host)
+    told = submit(host, **{"spark.driver.extraClassPath": jars[1].path})
+    assert f"-XX:SharedArchiveFile={host.shelf.locate(own)} " in told
 
 
 def test_executors_have_the_file_that_is_named(host: PlayedHost, monkeypatch: pytest.MonkeyPatch) -> None:
