@@ -39,7 +39,7 @@ from airflow_dagsched.launch.class_archive.host import Host, Jar
 from airflow_dagsched.launch.secrecy.trust import find_strange_folder, find_stranger, find_stranger_above
 
 MAKING = "making-"
-NOTE = ".json"
+NOTE, FAILURE = ".json", ".failed.json"
 _OWN = re.compile(r"(?P<key>[0-9a-f]{24})(?P<rest>\.jsa|\.jar|\.json|\.failed\.json)")
 """Of a file of an archive, whose key is as ``compute_key`` makes it."""
 _DRAFT = re.compile(r"\.draft-[0-9a-f]{32}")
@@ -221,7 +221,7 @@ class Shelf:
             yield draft
 
     def sweep(self) -> None:
-        """Take away what a maker left that died; to be called with the lock."""
+        """Take away what a maker left that died, and failures that are over; to be called with the lock."""
         folder, names = self._enter(), self._list_names()
         for path in (folder / name for name in names if _MAKING.fullmatch(name)):
             if _is_own_folder(path):
@@ -232,6 +232,10 @@ class Shelf:
             if self.read_note(key) is None:
                 self.locate(key).unlink(missing_ok=True)
                 self.locate_unsigned(key).unlink(missing_ok=True)
+        for key in self.list_keys(FAILURE):
+            failure = self.read_failure(key)
+            if failure is None or failure.is_over(time.time()):
+                self._failure(key).unlink(missing_ok=True)
 
     def _list_names(self) -> tuple[str, ...]:
         try:
@@ -243,7 +247,7 @@ class Shelf:
         return self.folder / f"{key}{NOTE}"
 
     def _failure(self, key: str) -> Path:
-        return self.folder / f"{key}.failed{NOTE}"
+        return self.folder / f"{key}{FAILURE}"
 
 
 @contextmanager

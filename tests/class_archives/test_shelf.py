@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from airflow_dagsched.class_archives.make import make_on_shelf, request_archive
 from airflow_dagsched.class_archives.shelf import Shelf
 from airflow_dagsched.cli import main
+from airflow_dagsched.launch.class_archive.bounds import AGAIN_AFTER_S, Failure
 from tests.class_archives.hosts import PlayedHost
 
 KEY = "0123456789abcdef01234567"
@@ -118,6 +121,21 @@ def test_what_is_no_archive_s_stays(host: PlayedHost) -> None:
     assert host.shelf.list_keys() == (key,)
     assert list(host.shelf.remove_all()) == [key]
     assert list_all(host.shelf.folder) == {*FOREIGN, "lock"}
+
+
+def test_why_there_was_none_is_forgotten_after_a_day(host: PlayedHost) -> None:
+    """Also of a Java or a Spark that is gone; and what nobody can read, as after a power cut."""
+    host.shelf.open()
+    old, young, garbled = (f"{number}{KEY[1:]}" for number in range(3))
+    for key in (old, young, garbled):
+        host.shelf.note_failure(key, "the disk is full")
+    written = host.shelf.folder / f"{old}.failed.json"
+    at = time.time() - AGAIN_AFTER_S - 1
+    written.write_bytes(msgspec.json.encode(Failure("the disk is full", at)))
+    (host.shelf.folder / f"{garbled}.failed.json").write_text("")
+    assert make(host) == ""
+    assert [key for key in (old, young, garbled) if key in host.shelf.list_keys()] == [young]
+    assert host.shelf.read_failure(young) is not None
 
 
 def test_a_link_in_the_place_of_a_maker_s_folder_is_not_followed(host: PlayedHost) -> None:
