@@ -36,6 +36,7 @@ from airflow_dagsched.class_archives.look import read_jar
 from airflow_dagsched.exclusive import replace_text, sync_path
 from airflow_dagsched.launch.class_archive.bounds import Failure
 from airflow_dagsched.launch.class_archive.host import Host, Jar
+from airflow_dagsched.launch.class_archive.verdict import KEEP_OUT
 from airflow_dagsched.launch.secrecy.trust import find_strange_folder, find_stranger, find_stranger_above
 
 MAKING = "making-"
@@ -155,7 +156,7 @@ class Shelf:
 
     def _refuse(self, stranger: str) -> None:
         if stranger:
-            raise PermissionError(errno.EACCES, stranger, str(self.folder))
+            raise PermissionError(errno.EACCES, f"{stranger}; {KEEP_OUT}", str(self.folder))
 
     @contextmanager
     def hold_lock(self) -> Iterator[bool]:

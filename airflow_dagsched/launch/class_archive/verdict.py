@@ -21,6 +21,8 @@ Reason = Literal[
     "used", "off", "author", "no_java", "no_spark", "old_java", "conf_folder", "class_path", "missing", "failed",
     "unsafe", "spoiled",
 ]  # fmt: skip
+KEEP_OUT = "chmod go-w it, or name another folder, [dagsched] cache_dir"
+"""What helps where others may write."""
 SENTENCES: Mapping[Reason, str] = {
     "used": "the driver has it: {}",
     "off": "[dagsched] class_archive is off",
@@ -28,11 +30,12 @@ SENTENCES: Mapping[Reason, str] = {
     "no_java": "no Java, or one whose build is not told: {}",
     "no_spark": "no folder of Spark's jars: {}",
     "old_java": "Java {} has none",
-    "conf_folder": "Java takes none behind a folder with files: Spark's conf folder {}, which can't come last",
-    "class_path": "Java takes none behind a folder with files: {} on the class path",
+    "conf_folder": "Java takes none behind a folder with files: Spark's conf folder {}, which can't come last; keep "
+    "nothing in it, or, with a local or standalone master, neither spark-env.sh nor java-opts",
+    "class_path": "Java takes none behind a folder: {} on the class path; name the files of its jars instead",
     "missing": "none is there yet: {}",
-    "failed": "none could be made: {}",
-    "unsafe": "none is used, as others may write it: {}",
+    "failed": "none could be made: {}; it is tried again in a day, or at once by dagsched class-archive make",
+    "unsafe": f"none is used, as others may write it: {{}}; {KEEP_OUT}",
     "spoiled": "it is not the file that was made: {}",
 }
 

@@ -8,7 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_dagsched.launch.class_archive.host import Host, Jar, compute_key, read_java_version
-from airflow_dagsched.launch.class_archive.verdict import SENTENCES, Possible, Verdict, find_author_word, judge_host
+from airflow_dagsched.launch.class_archive.verdict import (
+    SENTENCES,
+    Possible,
+    Reason,
+    Verdict,
+    find_author_word,
+    judge_host,
+)
 
 RELEASE = 'IMPLEMENTOR="Debian"\nJAVA_RUNTIME_VERSION="17.0.15+6"\nJAVA_VERSION="17.0.15"\n'
 HOST = Host("/jvm/17/bin/java", RELEASE, "/spark", (Jar("/spark/jars/core.jar", 9, 100),), "/spark/conf")
@@ -71,3 +78,20 @@ def test_what_the_environment_says_of_archives_counts(name: str) -> None:
 
 def test_every_reason_has_a_sentence() -> None:
     assert all(str(Verdict(reason, "x")) for reason in SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("reason", "helps"),
+    [
+        ("unsafe", "; chmod go-w it, or name another folder, [dagsched] cache_dir"),
+        ("failed", "; it is tried again in a day, or at once by dagsched class-archive make"),
+        ("conf_folder", "nothing in it, or, with a local or standalone master, neither spark-env.sh nor java-opts"),
+        ("class_path", "; name the files of its jars instead"),
+    ],
+)
+def test_why_there_is_none_ends_with_what_helps(reason: Reason, helps: str) -> None:
+    """In one line, of all that somebody can do something about."""
+    told = str(Verdict(reason, "/x"))
+    assert told.endswith(helps)
+    assert "/x" in told
+    assert "\n" not in told
