@@ -10,17 +10,20 @@ from airflow_dagsched.class_archives.shelf import Shelf
 from airflow_dagsched.class_archives.unsigned import MANIFEST
 from airflow_dagsched.launch.class_archive.host import Host, Jar, compute_key
 
-# Keeps what it is told, writes 2 MB where Java is told to write an archive, and ends as Java does that crashes over one
-# while there is a file "crash".
+# Keeps what it is told, writes 2 MB where Java is told to write an archive, and where it is told to use one ends as the
+# file "crash" says, while there is one.
 SUBMIT = """#!/bin/sh
 while [ $# -gt 0 ]; do [ "$1" = --properties-file ] && properties="$2"; last="$1"; shift; done
 cp "$properties" "{folder}/$$.told"
 echo "SPARK_CONF_DIR=$SPARK_CONF_DIR" >> "{folder}/$$.told"
 archive=$(sed -n 's/.*ArchiveClassesAtExit=//p' "$properties")
 [ -n "$archive" ] && head -c {size} /dev/zero > "$archive"
-[ -e "{folder}/crash" ] && grep -q SharedArchiveFile "$properties" && kill -SEGV $$
+[ -e "{folder}/crash" ] && grep -q SharedArchiveFile "$properties" && . "{folder}/crash"
 [ "$last" != fail ]
 """
+KILLED = "kill -ABRT $$"
+TOLD = "echo '# A fatal error has been detected by the Java Runtime Environment:'"
+"""What a Java does that crashes."""
 LARGE = 2 << 20
 SIGNED = {
     MANIFEST: "Manifest-Version: 1.0\nSealed: false\n",

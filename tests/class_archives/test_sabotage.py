@@ -237,6 +237,15 @@ def test_a_file_that_java_ends_over_is_taken_away(cache: Path, tmp_path: Path, m
     assert not file.exists()
 
 
+def test_a_crash_of_its_python_is_not_held_against_the_archive(cache: Path) -> None:
+    """Nor is there another submit, which would crash again."""
+    hook = Submitted("crash")
+    with pytest.raises(AirflowException, match=r"Error code is: 139") as caught:
+        hook.submit(str(APPLICATION))
+    assert not isinstance(caught.value, ArchiveBroken)
+    assert Shelf.of(cache).read_failure(find_archive(cache).stem) is None
+
+
 def stop_makers(cache: Path) -> None:
     for number in list_processes(str(cache)):
         os.kill(number, signal.SIGKILL)

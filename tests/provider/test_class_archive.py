@@ -22,7 +22,7 @@ from airflow_dagsched.provider.submission import class_archive
 from airflow_dagsched.provider.submission.spark_submit import ArchiveBroken, FollowedSubmit
 from airflow_dagsched.provider.submission.started_settings import make_missing_archive, settle_command
 from airflow_dagsched.provider.warm.offer import Offer
-from tests.class_archives.hosts import SIGNED, PlayedHost, make_jar
+from tests.class_archives.hosts import KILLED, SIGNED, TOLD, PlayedHost, make_jar
 
 LOGGER = "airflow_dagsched.provider.submission.class_archive"
 DRIVER = "spark.driver.defaultJavaOptions"
@@ -203,7 +203,7 @@ def test_spark_s_signed_compiler_has_a_copy_before_it(host: PlayedHost) -> None:
 def test_a_warm_application_that_crashes_over_it_is_started_again_without(host: PlayedHost) -> None:
     """Nobody serves the run here: that is said as of any submit that fails."""
     host.put_archive()
-    (host.folder / "crash").touch()
+    (host.folder / "crash").write_text(f"{TOLD}; {KILLED}")
     (host.folder / "cache" / "warm").mkdir(mode=0o700)
     hook = FollowedSubmit(spark_binary=str(host.submit), application_args=["manifest"])
     hook.offer = Offer(Terms(60.0, 5), host.folder / "cache", "dag.flow", "spark_default", "pool", "queue", ())
@@ -213,6 +213,26 @@ def test_a_warm_application_that_crashes_over_it_is_started_again_without(host: 
     with pytest.raises(AirflowException):
         hook.submit("driver.py")
     assert sorted("SharedArchiveFile" in told for told in host.told) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("end", "is_java_s"),
+    [
+        (KILLED, True),  # spark-submit has become Java
+        (f"{TOLD}; exit 134", True),  # a script of the site's is around it
+        ("exit 139", False),  # Java tells so what its Python died of
+        (f"{TOLD}; exit 1", False),  # somebody else's
+        ("kill -KILL $$", False),
+    ],
+)
+def test_only_java_s_own_crash_is_held_against_its_archive(host: PlayedHost, end: str, is_java_s: bool) -> None:
+    key = host.put_archive()
+    (host.folder / "crash").write_text(end)
+    with pytest.raises(AirflowException) as caught:
+        submit(host)
+    assert isinstance(caught.value, ArchiveBroken) == is_java_s
+    assert host.shelf.locate(key).exists() != is_java_s
+    assert (host.shelf.read_failure(key) is not None) == is_java_s
 
 
 def make_private(host: PlayedHost) -> tuple[Path, StartCommand]:

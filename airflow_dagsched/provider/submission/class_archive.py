@@ -28,6 +28,8 @@ TOLD = frozenset({"unsafe", "failed", "conf_folder", "class_path"})
 """Verdicts that somebody can do something about."""
 CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV})
 """By which Java ends over a file that it maps and that is no longer what it was: it does not look at all of it."""
+JAVA_CRASHED = "# A fatal error has been detected by the Java Runtime Environment"
+"""Begins a line that Java prints as it ends so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,14 @@ class ClassArchive:
             return Given(given, found.environment)
         return Given({name: value for name, value in given.items() if name in settings or value != site.get(name)})
 
-    def drop_broken(self, returncode: int) -> bool:
-        """Take the driver's archive away if Java has crashed with it; whether it had one and has."""
-        number = returncode - 128 if returncode > 128 else -returncode  # a shell adds 128
+    def drop_broken(self, returncode: int, has_told: bool) -> bool:
+        """Take the driver's archive away if Java has crashed with it; whether it had one and has.
+
+        :param has_told: whether Java has printed ``JAVA_CRASHED``.
+        """
+        # spark-submit becomes Java, whose own signal is negative here. 128 and a signal's number is how Java passes on
+        # what its Python died of, but also how a relay, or a site's own script around spark-submit, says it of Java.
+        number = returncode - 128 if returncode > 128 and has_told else -returncode
         if self.used is None or number not in CRASHES:
             return False
         shelf, key = Shelf(self.used.parent), self.used.stem

@@ -30,7 +30,7 @@ from airflow_dagsched.launch.protocol.manifest import ENV_PROPERTIES
 from airflow_dagsched.launch.retention.expiry import PRIVATE
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import read_properties, write_properties
-from airflow_dagsched.provider.submission.class_archive import ClassArchive
+from airflow_dagsched.provider.submission.class_archive import JAVA_CRASHED, ClassArchive
 from airflow_dagsched.provider.submission.draining import Drained
 from airflow_dagsched.provider.submission.submit_options import collect_options
 from airflow_dagsched.provider.warm.offer import HOST, RETAINED, Offer, build_request, store_request
@@ -70,6 +70,8 @@ class FollowedSubmit(SparkSubmitHook):
     """None: the application is this submit's own."""
     _has_spoken = False
     """Whether the driver has sent an event."""
+    _has_told = False
+    """Whether Java has printed that it crashes."""
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         """A spark-submit, to its end.
@@ -78,13 +80,13 @@ class FollowedSubmit(SparkSubmitHook):
         own, would do without what Java has crashed over; :class:`InvalidInput` for a setting that a file does not carry
         as it is.
         """
-        archive = ClassArchive()
+        archive, self._has_told = ClassArchive(), False
         try:
             return self._submit_with(archive, application, **kwargs)
         except AirflowException as error:
             child = self._submit_sp
             # Dropped whenever it was: else each retry would meet it again.
-            is_broken = child is not None and archive.drop_broken(child.returncode)
+            is_broken = child is not None and archive.drop_broken(child.returncode, self._has_told)
             if is_broken and not self._has_spoken:
                 raise ArchiveBroken(f"Java crashed over the archive of its classes: {error}") from error
             raise
@@ -176,6 +178,7 @@ class FollowedSubmit(SparkSubmitHook):
     def _sort_out(self, lines: Iterable[Any]) -> Iterator[str]:
         """What of the lines is logged."""
         for line in lines:
+            self._has_told |= line.startswith(JAVA_CRASHED)
             logged = self.on_line(line)
             if logged is None:
                 self._has_spoken = True
