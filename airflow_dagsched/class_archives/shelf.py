@@ -9,6 +9,7 @@
         <key>.failed.json           why there is none, and since when
         lock                        held by who makes one
         making-<random>/            of one that is being made
+        hs_err.log                  what the last Java said that crashed with an archive
 
 Somebody may have another folder of this name: all that writes or removes goes through :meth:`Shelf._enter`, which
 refuses one that others may write, and a link to one; and what has not the name of any of these stays.
@@ -74,6 +75,11 @@ class Shelf:
     def no_folder(self) -> Path:
         """Where never anything is."""
         return self.folder / "no-conf"
+
+    @property
+    def report(self) -> Path:
+        """File of what is seen of a crash."""
+        return self.folder / "hs_err.log"
 
     def locate(self, key: str) -> Path:
         """File of the archive with this key."""
@@ -198,13 +204,15 @@ class Shelf:
             path.unlink(missing_ok=True)
 
     def remove_all(self) -> Iterator[str]:
-        """Take all archives away; the key of each that is gone. Raises ``OSError``, before the first where others may
-        write the folder.
+        """Take all archives away, and what was seen of a crash; the key of each that is gone.
+
+        Raises ``OSError``, before the first where others may write the folder.
         """
         try:
             self._enter()
         except FileNotFoundError:
             return
+        self.report.unlink(missing_ok=True)
         for key in self.list_keys():
             self.remove(key)
             yield key

@@ -189,11 +189,8 @@ def test_a_run_ends_well_whatever_the_file_is(
     spoil: Callable[[Path], None],
     is_noted: bool,
     caplog: pytest.LogCaptureFixture,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Java goes on without it, and says nothing where events are read; nor do we, in more than a line."""
-    monkeypatch.chdir(tmp_path)  # where Java writes what it ended over
     _, plain = run()
     file = spoil_file(cache, spoil)
     if is_noted:
@@ -224,7 +221,8 @@ def is_of_crash(line: str) -> bool:
 
 
 def test_a_file_that_java_ends_over_is_taken_away(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # where Java writes what it ended over
+    """What Java says of it is beside it, not in the working folder."""
+    monkeypatch.chdir(tmp_path)
     file = spoil_file(cache, cut)
     note_as_it_is(cache)
     said, others = run()
@@ -235,6 +233,8 @@ def test_a_file_that_java_ends_over_is_taken_away(cache: Path, tmp_path: Path, m
     assert failure is not None
     assert failure.reason.startswith("Java crashed with it")
     assert not file.exists()
+    assert Shelf.of(cache).report.stat().st_size > 0
+    assert list(tmp_path.glob("hs_err*")) == []
 
 
 def test_a_crash_of_its_python_is_not_held_against_the_archive(cache: Path) -> None:

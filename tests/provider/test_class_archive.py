@@ -181,7 +181,7 @@ def test_executors_have_the_file_that_is_named(host: PlayedHost, monkeypatch: py
 def test_executors_of_this_host_have_the_driver_s(host: PlayedHost, monkeypatch: pytest.MonkeyPatch) -> None:
     host.put_archive()
     connect(monkeypatch, "local-cluster[2,1,1024]")
-    assert submit(host).count("cache/class-archives") == 2
+    assert submit(host).count(".jsa ") == 2
 
 
 def test_spark_s_signed_compiler_has_a_copy_before_it(host: PlayedHost) -> None:
@@ -213,6 +213,22 @@ def test_a_warm_application_that_crashes_over_it_is_started_again_without(host: 
     with pytest.raises(AirflowException):
         hook.submit("driver.py")
     assert sorted("SharedArchiveFile" in told for told in host.told) == [False, True]
+
+
+def test_reports_of_crashes_go_to_one_file_beside_the_archive(host: PlayedHost) -> None:
+    """Unless there is none, or somebody says where they go."""
+    mine = "-XX:ErrorFile=/mine/hs_err_%p.log"
+    assert "ErrorFile" not in submit(host)
+    wait_for(lambda: bool(list(host.shelf.list_notes())) and is_idle(host))
+    assert not any("ErrorFile" in told for told in host.told)
+    assert f" -XX:ErrorFile={host.shelf.folder}/hs_err.log\n" in submit(host)
+    for name in (DRIVER, "spark.driver.extraJavaOptions"):
+        told = submit(host, **{name: mine})
+        assert told.count("ErrorFile") == 1
+        assert "SharedArchiveFile" in told
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", mine)
+        assert "ErrorFile" not in submit(host)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ _DEMAND: Mapping[Kind, str] = {"dynamic": "-Xshare:on", "aot": "-XX:AOTMode=on"}
 # What says which archive there is, or makes Java take none.
 _SAYS = re.compile(r"-XX:(SharedArchiveFile|ArchiveClassesAtExit|AOT\w+|[+-]AutoCreateSharedArchive)\b|-Xshare:")
 
+_SAYS_REPORT = re.compile(r"-XX:ErrorFile=")
+
 
 def choose_kind(version: int) -> Kind | None:
     """What kind Java ``version`` has; None: none that pays."""
@@ -43,6 +45,14 @@ def choose_kind(version: int) -> Kind | None:
 def list_using_options(kind: Kind, file: str) -> tuple[str, ...]:
     """Java options: take the archive where it fits, and say nothing where it doesn't."""
     return (f"{_READ[kind]}={file}", *_QUIET[kind])
+
+
+def list_report_options(file: str) -> tuple[str, ...]:
+    """Java options: write what is seen of a crash to ``file``, over that of the one before it.
+
+    Else each leaves a file of its own in the working folder.
+    """
+    return (f"-XX:ErrorFile={file.replace('%', '%%')}",)  # %p would be the number of its process
 
 
 def list_executor_options(kind: Kind, file: str) -> tuple[str, ...]:
@@ -64,6 +74,11 @@ def list_proving_options(kind: Kind, file: str) -> tuple[str, ...]:
 def names_archive(options: Iterable[str]) -> bool:
     """Whether texts of Java options say something of archives already: then that counts."""
     return any(_SAYS.search(text) for text in options)
+
+
+def names_report(options: Iterable[str]) -> bool:
+    """Whether texts of Java options say already where reports of crashes go."""
+    return any(_SAYS_REPORT.search(text) for text in options)
 
 
 def join_options(before: str, options: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from airflow_dagsched.launch.class_archive.recipe import (
     Kind,
     join_options,
     list_executor_options,
+    list_report_options,
     list_using_options,
     names_archive,
 )
@@ -20,9 +21,12 @@ HERE = "local-cluster["
 """Begins the masters whose executors are this host's, and this user's, as the driver is."""
 
 
-def give_driver(settings: Mapping[str, str], kind: Kind, file: str, jar: str = "") -> dict[str, str]:
-    """The settings of an application whose driver has the archive ``file``, and ``jar`` behind its class path."""
-    options = list_using_options(kind, file)
+def give_driver(settings: Mapping[str, str], kind: Kind, file: str, jar: str = "", report: str = "") -> dict[str, str]:
+    """The settings of an application whose driver has the archive ``file``, and ``jar`` behind its class path.
+
+    :param report: the file that is to tell of a crash over it; empty: Java chooses.
+    """
+    options = (*list_using_options(kind, file), *(list_report_options(report) if report else ()))
     given = {**settings, DRIVER_DEFAULT: join_options(settings.get(DRIVER_DEFAULT, ""), options)}
     return _put_last(given, DRIVER_CLASS_PATH, jar)
 

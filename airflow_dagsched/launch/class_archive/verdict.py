@@ -65,8 +65,13 @@ class Possible(Struct, frozen=True):
 
 def find_author_word(settings: Mapping[str, str], environment: Mapping[str, str]) -> Verdict | None:
     """Whether the author, or who runs Airflow, says which archive Java takes."""
-    options = [*(settings.get(name, "") for name in (DRIVER_DEFAULT, DRIVER_EXTRA)), *map(environment.get, ENVIRONMENT)]
-    return Verdict("author") if names_archive(filter(None, options)) else None
+    return Verdict("author") if names_archive(list_options(settings, environment)) else None
+
+
+def list_options(settings: Mapping[str, str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """All texts of options that the driver's Java has."""
+    told = (*(settings.get(name, "") for name in (DRIVER_DEFAULT, DRIVER_EXTRA)), *map(environment.get, ENVIRONMENT))
+    return tuple(filter(None, told))
 
 
 def find_kind(host: Host) -> Kind | None:

@@ -14,9 +14,9 @@ from airflow_dagsched.class_archives.choose import choose_archive
 from airflow_dagsched.class_archives.look import read_site_settings
 from airflow_dagsched.class_archives.make import Request, request_archive
 from airflow_dagsched.class_archives.shelf import Shelf
-from airflow_dagsched.launch.class_archive.recipe import Kind
+from airflow_dagsched.launch.class_archive.recipe import Kind, names_report
 from airflow_dagsched.launch.class_archive.settings import HERE, give_driver, give_executors
-from airflow_dagsched.launch.class_archive.verdict import Verdict
+from airflow_dagsched.launch.class_archive.verdict import Verdict, list_options
 from airflow_dagsched.launch.managers.local.live import is_local
 from airflow_dagsched.provider.spec.configuration import has_class_archives, read_cache_dir, read_executor_archive
 
@@ -75,10 +75,17 @@ class ClassArchive:
         self.used = Path(found.detail) if found.reason == "used" else None
         if found.reason in TOLD:
             log.info("class archive: %s", found)
-        given = _add_options(whole, found, master)
+        report = self._choose_report(whole, environment)
+        given = _add_options(whole, found, master, report)
         if found.environment:
             return Given(given, found.environment)
         return Given({name: value for name, value in given.items() if name in settings or value != site.get(name)})
+
+    def _choose_report(self, settings: Mapping[str, str], environment: Mapping[str, str]) -> str:
+        """The file that tells of a crash of its Java; empty: that is not ours to say."""
+        if self.used is None or names_report(list_options(settings, environment)):
+            return ""
+        return str(Shelf(self.used.parent).report)
 
     def drop_broken(self, returncode: int, has_told: bool) -> bool:
         """Take the driver's archive away if Java has crashed with it; whether it had one and has.
@@ -108,10 +115,10 @@ class ClassArchive:
             log.info("class archive: none is made: %s: %s", error.filename, error.strerror)
 
 
-def _add_options(settings: Mapping[str, str], found: Verdict, master: str) -> Mapping[str, str]:
+def _add_options(settings: Mapping[str, str], found: Verdict, master: str, report: str) -> Mapping[str, str]:
     kind: Kind = found.kind or "dynamic"
     file = found.detail if found.reason == "used" else ""
-    given = give_driver(settings, kind, file, found.jar) if file else settings
+    given = give_driver(settings, kind, file, found.jar, report) if file else settings
     # Executors of the driver's host and user have the driver's; elsewhere it is what somebody has put there.
     named = read_executor_archive()
     if named and not is_local(master):

@@ -43,6 +43,12 @@ def test_a_driver_gets_it_after_its_other_options() -> None:
     assert given == {DRIVER: f"-XX:TieredStopAtLevel=1 -XX:SharedArchiveFile=/c/k.jsa {quiet}", "spark.a": "b"}
 
 
+def test_a_report_of_a_crash_has_the_very_name_that_is_given() -> None:
+    """Java puts something else in the place of a percent sign with a letter."""
+    given = give_driver({}, "dynamic", "/50%p/k.jsa", report="/50%p/hs_err.log")
+    assert given[DRIVER].endswith(" -XX:ErrorFile=/50%%p/hs_err.log")
+
+
 def test_the_jar_that_goes_with_it_is_behind_the_author_s() -> None:
     path = "spark.driver.extraClassPath"
     assert give_driver({path: "/mine.jar"}, "dynamic", "/c/k.jsa", "/c/k.jar")[path] == "/mine.jar:/c/k.jar"
