@@ -233,8 +233,10 @@ def _read_end(log: Path) -> str:
 
 
 def take_lowest_priority() -> None:
-    """Let this process, and what it starts, run where nothing else wants to."""
+    """Let this process, and what it starts, run where nothing else wants to, and go first where memory runs out."""
     os.nice(19)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 

@@ -312,6 +312,8 @@ def test_a_maker_that_is_killed_leaves_no_process_and_the_next_one_none_of_its_f
     training = wait_for(lambda: list_processes(f"{shelf.folder}/making-"))
     assert os.sched_getscheduler(child.pid) == os.SCHED_IDLE
     assert all(os.sched_getscheduler(number) == os.SCHED_IDLE for number in training)
+    # Launches want their memory, too.
+    assert {Path(f"/proc/{number}/oom_score_adj").read_text().strip() for number in training} == {"1000"}
     wait_for(lambda: list_processes("training/main.py"))
     child.kill()
     child.wait()
