@@ -270,6 +270,22 @@ def leave_hadoop(spark: Any) -> None:
     spark.sparkContext._jsc.hadoopConfiguration().set("fs.left.key", "1")
 
 
+def leave_hadoop_file(spark: Any) -> None:
+    """As a site's own file has it."""
+    import tempfile
+
+    site = Path(tempfile.mkdtemp(), "other-site.xml")
+    site.write_text(
+        "<configuration><property><name>fs.s3a.endpoint</name><value>http://left</value></property></configuration>"
+    )
+    path = of_java(spark).org.apache.hadoop.fs.Path(str(site))
+    spark.sparkContext._jsc.hadoopConfiguration().addResource(path)
+
+
+def leave_no_hadoop(spark: Any) -> None:
+    spark.sparkContext._jsc.hadoopConfiguration().unset("io.file.buffer.size")
+
+
 def leave_file(spark: Any) -> None:
     spark.sparkContext.addFile(__file__)
 
@@ -296,6 +312,8 @@ def leave_user(spark: Any) -> None:
 
 ENDING = {
     "Hadoop settings": leave_hadoop,
+    "Hadoop settings of a file": leave_hadoop_file,
+    "Hadoop settings that are gone": leave_no_hadoop,
     "another user of Hadoop": leave_user,
     "files or jars": leave_file,
     "tables in the catalog": leave_table,
@@ -345,6 +363,28 @@ def test_what_a_run_leaves_is_met_in_it(lab: Lab) -> None:
     assert ran.code == 0, ran.output
     blind = [name for name, (before, after) in ran.values["both"].items() if before == after]
     assert blind == ["accumulators"], ran.values
+
+
+def load_hadoop(spark: Any) -> list[Any]:
+    """What is set before a class of Hadoop's is there that reads a file of its own, and then."""
+    names = ("yarn.resource-types", "yarn.client.max-nodemanagers-proxies")
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    before = [configuration.get(name) for name in names]
+    of_java(spark).org.apache.hadoop.yarn.conf.YarnConfiguration()
+    return [before, [configuration.get(name) for name in names]]
+
+
+def test_what_hadoop_reads_by_itself_ends_nothing(tmp_path: Path) -> None:
+    """The file of this class, and a name in another file that it knows as an old one of a setting with a default."""
+    site = "<configuration><property><name>{}</name><value>{}</value></property></configuration>"
+    (tmp_path / "hadoop").mkdir()
+    (tmp_path / "hadoop" / "resource-types.xml").write_text(site.format("yarn.resource-types", "gpu"))
+    (tmp_path / "hadoop" / "core-site.xml").write_text(site.format("yarn.client.max-nodemanagers-proxies", "7"))
+    with open_lab(tmp_path, variables={"HADOOP_CONF_DIR": str(tmp_path / "hadoop")}) as lab:
+        first, second = (lab.run(flow_of(load_hadoop, dated=True)) for _ in range(2))
+        assert first.values == {"load_hadoop": [[None, "7"], ["gpu", "0"]]}, first.output
+        assert second.values == {"load_hadoop": [["gpu", "0"], ["gpu", "0"]]}, second.output
+        assert (second.application, second.number) == (first.application, 2)
 
 
 @pytest.mark.parametrize("name", ENDING)

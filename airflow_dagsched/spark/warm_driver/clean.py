@@ -80,7 +80,7 @@ class Cleaner:
         yield "a job that goes on", java.count_jobs
         yield "a thread of Java's that goes on", java.list_connections
         yield "files or jars in the application", java.describe_files
-        yield "Hadoop settings", java.list_hadoop_settings
+        yield "Hadoop settings", java.list_hadoop_changes
         yield "another user of Hadoop's", java.get_hadoop_user
         yield "tables in the catalog", java.list_catalog
         yield "a streaming query", java.count_queries

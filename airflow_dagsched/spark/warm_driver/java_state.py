@@ -13,8 +13,6 @@ from pyspark.sql import SparkSession
 from airflow_dagsched.spark.java_objects import find_class, iterate_items
 from airflow_dagsched.spark.session.private_fields import read_private
 
-BY_FILES = (".xml", "SparkConf", "because")
-"""How the sources of Hadoop settings end, or what is in them, that nobody set while steps ran."""
 END_IDLE = "cleanupIdleWorkers"
 IN_MEMORY = "in-memory"
 UNNAMED = "Thread-"
@@ -43,6 +41,8 @@ class JavaState:
         self._threads = self._list_threads()
         self._file_systems = self._find("java.util.ArrayList")(self._list_file_systems())
         self._catalog = str(spark.conf.get("spark.sql.catalogImplementation"))
+        # Last: what else is asked of Spark may have it set some of its own.
+        self._hadoop = {name: value for name, value, _ in self._list_hadoop_settings()}
 
     def _find(self, name: str) -> Any:
         return find_class(self._spark, name)
@@ -181,16 +181,29 @@ class JavaState:
         """Files, jars and archives that executors are sent."""
         return f"{self._sc.addedFiles()} {self._sc.addedJars()} {self._sc.addedArchives()}"
 
-    def list_hadoop_settings(self) -> frozenset[tuple[str, str]]:
-        """Those that come from no file."""
+    def list_hadoop_changes(self) -> frozenset[tuple[str, str]]:
+        """Hadoop settings that are not as they were, with what they are now.
+
+        Hadoop reads more files as its classes load (``hdfs-default.xml``): what comes of them is what these classes
+        have found from the first. A deprecated name is another one of a setting that has its own.
+        """
+        configuration = self._sc.hadoopConfiguration()
+        by_classes = set(map(str, read_private(configuration, "defaultResources")))
+        now = list(self._list_hadoop_settings())
+        gone = self._hadoop.keys() - {name for name, _, _ in now}
+        others = {
+            (name, value) for name, value, source in now if self._hadoop.get(name) != value and source not in by_classes
+        }
+        changes = others | {(name, "") for name in gone}
+        return frozenset(each for each in changes if not configuration.isDeprecated(each[0]))
+
+    def _list_hadoop_settings(self) -> Iterator[tuple[str, str, str]]:
+        """Name, value and where that comes from."""
         text = self._find("java.io.StringWriter")()
         self._sc.hadoopConfiguration().writeXml(text)
-        found = ET.fromstring(str(text.toString()))
-        return frozenset(
-            (str(each.findtext("name")), str(each.findtext("value")))
-            for each in found.iter("property")
-            if not any(sign in (source.text or "") for source in each.iter("source") for sign in BY_FILES)
-        )
+        for each in ET.fromstring(str(text.toString())).iter("property"):
+            sources = [source.text or "" for source in each.iter("source")]
+            yield str(each.findtext("name")), str(each.findtext("value")), sources[-1] if sources else ""
 
     def get_hadoop_user(self) -> str:
         """Whom Hadoop takes this application for."""
