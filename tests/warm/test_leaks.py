@@ -310,11 +310,27 @@ def leave_user(spark: Any) -> None:
     users.setLoginUser(users.createRemoteUser("left-user"))
 
 
+def leave_secret(spark: Any) -> None:
+    hadoop = of_java(spark).org.apache.hadoop
+    credentials = hadoop.security.Credentials()
+    credentials.addSecretKey(hadoop.io.Text("left.key"), bytearray(b"left"))
+    hadoop.security.UserGroupInformation.getLoginUser().addCredentials(credentials)
+
+
+def leave_token(spark: Any) -> None:
+    hadoop = of_java(spark).org.apache.hadoop
+    token = hadoop.security.token.Token()
+    token.setService(hadoop.io.Text("left:8020"))
+    hadoop.security.UserGroupInformation.getCurrentUser().addToken(token)
+
+
 ENDING = {
     "Hadoop settings": leave_hadoop,
     "Hadoop settings of a file": leave_hadoop_file,
     "Hadoop settings that are gone": leave_no_hadoop,
     "another user of Hadoop": leave_user,
+    "a secret of Hadoop's user": leave_secret,
+    "a token of Hadoop's user": leave_token,
     "files or jars": leave_file,
     "tables in the catalog": leave_table,
     "a streaming query": leave_query,

@@ -5,8 +5,8 @@
     undone here       jobs, kept data, global views, Spark listeners, checkpoint folder, log levels, Spark's own
                       settings, Java's properties, time zone and locale, Python processes of executors, what Py4J holds,
                       sessions that threads hold, file systems, each with the keys of whoever opened it
-    not undone        files and jars it added, Hadoop settings, Hadoop's user, tables of a catalog in memory, streaming
-                      queries, threads: they end the application
+    not undone        files and jars it added, Hadoop settings, Hadoop's user and its secrets, tables of a catalog in
+                      memory, streaming queries, threads: they end the application
 
 What is not known to be undone ends the application, which costs time; what would stay could change rows.
 """
@@ -82,6 +82,7 @@ class Cleaner:
         yield "files or jars in the application", java.describe_files
         yield "Hadoop settings", java.list_hadoop_changes
         yield "another user of Hadoop's", java.get_hadoop_user
+        yield "secrets or tokens of Hadoop's user", java.list_hadoop_secrets
         yield "tables in the catalog", java.list_catalog
         yield "a streaming query", java.count_queries
 

@@ -15,6 +15,7 @@ from airflow_dagsched.spark.session.private_fields import read_private
 
 END_IDLE = "cleanupIdleWorkers"
 IN_MEMORY = "in-memory"
+USERS = "org.apache.hadoop.security.UserGroupInformation"
 UNNAMED = "Thread-"
 """Java's name of a thread that nobody gave one: so Py4J leaves those of its connections."""
 
@@ -207,7 +208,19 @@ class JavaState:
 
     def get_hadoop_user(self) -> str:
         """Whom Hadoop takes this application for."""
-        return str(self._find("org.apache.hadoop.security.UserGroupInformation").getLoginUser().getUserName())
+        return str(self._find(USERS).getLoginUser().getUserName())
+
+    def list_hadoop_secrets(self) -> str:
+        """Names of the tokens and of the secret keys that Hadoop's users have: a token that is renewed has its name
+        still.
+        """
+        # With a proxy user the one that steps are is not the one that has logged in.
+        users = (self._find(USERS).getLoginUser(), self._find(USERS).getCurrentUser())
+        return " ".join(map(self._list_secrets, users))
+
+    def _list_secrets(self, user: Any) -> str:
+        found, sort = user.getCredentials(), self._find("java.util.TreeSet")
+        return f"{sort(found.getTokenMap().keySet())} {sort(found.getSecretKeyMap().keySet())}"
 
     def list_catalog(self) -> tuple[str, ...]:
         """Databases, tables and functions of a catalog that would end with the application."""
