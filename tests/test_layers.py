@@ -94,8 +94,8 @@ provider
   mirrors                                                launch/protocol switch switch/log
   spec                                                   model plan plan/grouping launch/protocol launch/managers
                                                          launch/streams launch/secrecy launch/steps launch/warm
-  warm                                                   launch/protocol launch/secrecy launch/warm private_socket
-                                                         process_names
+  warm                                                   launch/protocol launch/secrecy launch/warm class_archives
+                                                         private_socket process_names
   clusters          .spec .warm                          model plan plan/checking plan/pruning plan/problem
                                                          launch/warm launch/managers launch/planning launch/escalation
   moving                                                 launch/protocol launch/moves

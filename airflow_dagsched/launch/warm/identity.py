@@ -4,8 +4,10 @@
 
     equal        who starts it, where, over what, by what Java options, settings, environment, Python, in what pool
     as large     memory, number of executors: a larger application serves a smaller run, with executors as that asks for
-    as new       this package, and the author's modules: one of older code ends
+    as new       this package, the author's modules, files of the site, of Spark and of Java: one of older ones ends
     its own      names, files of one submit, what Airflow says of one task: no two runs have these in common
+
+Nothing here is of an archive of classes: the one run has one and the next has not, and both are told of without it.
 
 Whatever is not known to be a run's own counts: an application that nobody finds again costs time, one that is taken
 wrongly costs answers.
@@ -15,11 +17,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH, leave_out_unsigned
 from airflow_dagsched.launch.protocol.executor_settings import INSTANCES, MEMORY, MOST_CORES, OVERHEAD
 from airflow_dagsched.launch.protocol.memory_size import read_mib
 
@@ -31,14 +31,6 @@ OF_A_TASK = "AIRFLOW_CTX_"
 OWN_PREFIXES = (OF_A_TASK, "DAGSCHED_")
 OWN_VARIABLES = frozenset({"_", "OLDPWD", "SHLVL", "PWD", "TRACEPARENT", "TRACESTATE", "_AIRFLOW_PROCESS_CONTEXT"})
 """Of the environment of one task: what the steps see of these is their own run's."""
-JAVA_OPTIONS = frozenset(
-    f"spark.{process}.{which}JavaOptions" for process in ("driver", "executor") for which in ("default", "extra")
-)
-CLASS_PATHS = (DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH)
-_CLASS_ARCHIVE = re.compile(
-    r"-X(?:X:(?:(?:[+-]?AutoCreate)?(?:SharedArchiveFile|AOTCache)|[+]IgnoreUnrecognizedVMOptions)|share:|log:(?:cds|aot))\S*"
-)
-"""Options that only say what Java loads faster: an archive that is there since the first run changes nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +40,7 @@ class Wanted:
     key: str
     """Of all that must be equal."""
     code: str
-    """Of the package and the author's modules."""
+    """Of the package, the author's modules, and all else that an application reads once."""
     sizes: Mapping[str, float]
     """Setting -> MiB, or a number: at least."""
 
@@ -78,17 +70,15 @@ class Start:
 def describe_wanted(start: Start, files: Iterable[tuple[str, int, int]]) -> Wanted:
     """What a run that is started so can go on with.
 
-    :param files: name, bytes and time of last change of each file of code.
+    :param files: name, bytes and time of last change of each file that it would have read.
     """
     sizes = {name: size for name in SIZES if (size := read_mib(start.settings.get(name, ""))) is not None}
-    apart = {*OF_ONE_RUN, *sizes, *JAVA_OPTIONS, *CLASS_PATHS}
+    apart = {*OF_ONE_RUN, *sizes}
     # One that names no size has Spark's own, which need not be the smaller one.
     settings = {name: value for name, value in start.settings.items() if name not in apart} | dict.fromkeys(sizes, "")
-    options = {name: _leave_out_archive(start.settings.get(name, "")) for name in JAVA_OPTIONS}
-    paths = {name: leave_out_unsigned(start.settings.get(name, "")) for name in CLASS_PATHS}
     environment = select_common(start.environment)
     rest = [start.command, start.connection, start.pool, start.queue, start.folder, start.user, start.python]
-    return Wanted(_hash_value([settings, options, paths, environment, rest]), _hash_value(sorted(files)), sizes)
+    return Wanted(_hash_value([settings, environment, rest]), _hash_value(sorted(files)), sizes)
 
 
 def _is_of_one_task(variable: str) -> bool:
@@ -99,10 +89,6 @@ def _is_of_one_task(variable: str) -> bool:
 def select_common(environment: Mapping[str, str]) -> dict[str, str]:
     """What of a task's environment another one has, too."""
     return {name: value for name, value in environment.items() if not _is_of_one_task(name)}
-
-
-def _leave_out_archive(options: str) -> str:
-    return " ".join(_CLASS_ARCHIVE.sub("", options).split())
 
 
 def _hash_value(value: object) -> str:

@@ -95,13 +95,13 @@ class FollowedSubmit(SparkSubmitHook):
         author = self._list_author_env()
         binary, env = self._get_spark_binary_path()[0], {**os.environ, **author, **self.environment}
         submit, has_site = Path(shutil.which(binary) or binary), not self._properties_file
-        given = archive.give(submit, self.master, self._collect_settings(author), env, has_site=has_site)
+        self._plain_settings, self._plain_environment = self._collect_settings(author), env
+        given = archive.give(submit, self.master, self._plain_settings, env, has_site=has_site)
         settings = self._settle(given.settings)
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
             self._file = Path(private, "spark.properties")
             write_file(self._file, settings.encode(), 0o600)
-            env |= {**given.environment, ENV_PROPERTIES: str(self._file)}
-            self._whole_environment = env
+            env = {**env, **given.environment, ENV_PROPERTIES: str(self._file)}
             # A step's own processes print there, too: whatever the bytes, the task must not end over them.
             any_bytes = {"encoding": "utf-8", "errors": "backslashreplace"}
             # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
@@ -130,7 +130,6 @@ class FollowedSubmit(SparkSubmitHook):
             collected = {**RETAINED, **collected}
         # What is written is what was looked at: nothing comes in between.
         self.on_settings(collected, frozenset(self._list_author_settings()))
-        self._settled = collected
         return write_properties(collected)
 
     def _collect_settings(self, env_vars: Mapping[str, str]) -> dict[str, str]:
@@ -159,7 +158,8 @@ class FollowedSubmit(SparkSubmitHook):
         self._application_args = []  # the host has none of a run's own; a second submit needs them again
         command = super()._build_spark_submit_command(HOST)
         self._application_args = arguments
-        request = build_request(self.offer, command, manifest, self._settled, self._whole_environment)
+        # Without what archives add: that is there as soon as one is made, and changes nothing of the application.
+        request = build_request(self.offer, command, manifest, self._plain_settings, self._plain_environment)
         return store_request(request, self._file.parent)
 
     def _build_spark_common_args(self) -> list[str]:

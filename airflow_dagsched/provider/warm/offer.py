@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from airflow_dagsched.class_archives.look import read_site_settings
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.warm.about import FOLDER
 from airflow_dagsched.launch.warm.identity import Start, describe_wanted
 from airflow_dagsched.launch.warm.terms import Terms
 from airflow_dagsched.process_names import name_process
 from airflow_dagsched.provider.warm.request import Request
+from airflow_dagsched.provider.warm.site_files import list_site_files
 from airflow_dagsched.provider.warm.worker_process import find_owner
 
 PACKAGE = Path(__file__).parents[2]
@@ -22,6 +25,7 @@ HOST = str(PACKAGE / "spark" / "warm_driver" / "main.py")
 RELAY = str(PACKAGE / "provider" / "warm" / "relay.py")
 FILES = ("spark.files", "spark.jars", "spark.archives", "spark.submit.pyFiles")
 """Settings whose files an application has loaded when it is started."""
+LOADS_DEFAULTS = "--load-spark-defaults"
 LEFT_OUT = frozenset({"__pycache__", "node_modules", "site-packages"})
 RETAINED = {
     "spark.ui.retainedJobs": "100",
@@ -53,7 +57,8 @@ def build_request(
     """What the relay is told.
 
     :param command: that starts a host; the properties file that it names is this submit's own.
-    :param environment: as a driver program would have it.
+    :param settings: with nothing that an archive of classes adds, which is there in the one run and not in the other.
+    :param environment: as a driver program would have it; the same.
     """
     own = command.index("--properties-file") + 1
     start = Start(
@@ -67,7 +72,11 @@ def build_request(
         user=os.geteuid(),
         python=f"{sys.executable} {sys.version}",
     )
-    wanted = describe_wanted(start, [*list_code(offer.roots, settings), *list_installed(sys.path)])
+    submit = Path(shutil.which(command[0]) or command[0])
+    site = read_site_settings(submit, environment) if LOADS_DEFAULTS in command else {}
+    whole = {**site, **settings}
+    of_site = look_at(list_site_files(submit, whole, environment))
+    wanted = describe_wanted(start, [*list_code(offer.roots, whole), *list_installed(sys.path), *of_site])
     launcher, owner = name_process(os.getpid()), find_owner(os.getpid())
     return Request(
         command=tuple(command),
@@ -94,18 +103,19 @@ def list_code(roots: Sequence[Path], settings: Mapping[str, str]) -> Iterator[tu
     for root in dict.fromkeys((PACKAGE, *roots)):
         for folder, inside, names in os.walk(root):
             inside[:] = [name for name in inside if not name.startswith(".") and name not in LEFT_OUT]
-            yield from _look_at(Path(folder, name) for name in names if name.endswith(".py"))
+            yield from look_at(Path(folder, name) for name in names if name.endswith(".py"))
     named = (path.strip() for name in FILES for path in settings.get(name, "").split(","))
-    yield from _look_at(Path(path.removeprefix("file://")) for path in named if path)
+    yield from look_at(Path(path.removeprefix("file://")) for path in named if path)
 
 
 def list_installed(folders: Sequence[str]) -> Iterator[tuple[str, int, int]]:
     """Name, bytes and time of the last change of the note that an installer has left of each package in ``folders``."""
     for folder in dict.fromkeys(folders):
-        yield from _look_at(Path(folder).glob("*.dist-info"))
+        yield from look_at(Path(folder).glob("*.dist-info"))
 
 
-def _look_at(files: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
+def look_at(files: Iterable[Path]) -> Iterator[tuple[str, int, int]]:
+    """Name, bytes and time of the last change of each that is there."""
     for file in files:
         try:
             found = file.stat()

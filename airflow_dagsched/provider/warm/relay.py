@@ -83,7 +83,7 @@ class Relay:
             if not wanted.fits(each.about.wanted):
                 continue
             if wanted.code != each.about.wanted.code:
-                tell_end(each, "its code is no longer what runs")
+                tell_end(each, "its code, or what its site has for it, is no longer what runs")
                 continue
             if (link := self._hand_over(each.folder)) is not None:
                 print(f"dagsched: warm application {each.name}, of {each.about.label}", flush=True)

@@ -20,9 +20,6 @@ START = Start(
     python="/bin/python 3.11",
 )
 CODE = (("/dags/a.py", 10, 1),)
-ARCHIVE = "-XX:SharedArchiveFile=/c.jsa -Xlog:cds=off"
-UNSIGNED = f"/cache/class-archives/{'0a' * 12}.jar"
-OF_EXECUTORS = "-XX:+IgnoreUnrecognizedVMOptions -XX:SharedArchiveFile=/c.jsa -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def wanted(**fields: object) -> Wanted:
@@ -34,7 +31,8 @@ def wanted(**fields: object) -> Wanted:
     [
         ("command", ("spark-submit", "--master", "yarn")),
         ("settings", {**START.settings, "spark.shop.key": "1"}),
-        ("settings", {**START.settings, "spark.driver.extraClassPath": f"{UNSIGNED}:/mine.jar"}),
+        ("settings", {**START.settings, "spark.driver.extraClassPath": "/mine.jar"}),
+        ("settings", {**START.settings, "spark.driver.defaultJavaOptions": "-Xss8m"}),
         ("environment", {**START.environment, "PATH": "/usr/bin"}),
         ("environment", {**START.environment, "HADOOP_CONF_DIR": "/etc"}),
         ("connection", "other"),
@@ -53,12 +51,9 @@ def test_what_differs_is_another_application(field: str, other: object) -> None:
     ("field", "other"),
     [
         ("settings", {**START.settings, "spark.app.name": "c.d"}),
-        ("settings", {**START.settings, "spark.driver.defaultJavaOptions": f"-Xss4m {ARCHIVE}"}),
-        ("settings", {**START.settings, "spark.executor.defaultJavaOptions": OF_EXECUTORS}),
-        ("settings", {**START.settings, "spark.driver.extraClassPath": UNSIGNED}),
         ("environment", {**START.environment, "AIRFLOW_CTX_DAG_RUN_ID": "two", "DAGSCHED_NONCE": "m"}),
     ],
-)  # fmt: skip
+)
 def test_what_is_a_run_s_own_does_not_count(field: str, other: object) -> None:
     assert wanted().fits(wanted(**{field: other}))
 
