@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from airflow_dagsched.launch.warm.terms import Terms
-from tests.warm.kit import Lab, flow_of, open_lab
+from airflow_dagsched.process_names import is_gone, name_process
+from tests.warm.kit import Lab, flow_of, open_lab, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.warm]
 
@@ -379,6 +380,24 @@ def test_what_a_run_leaves_is_met_in_it(lab: Lab) -> None:
     assert ran.code == 0, ran.output
     blind = [name for name, (before, after) in ran.values["both"].items() if before == after]
     assert blind == ["accumulators"], ran.values
+
+
+def leave_sleeping_process(spark: Any) -> list[str]:
+    """Names of one that is forgotten, and of what it has started itself."""
+    import subprocess
+
+    shell = subprocess.Popen(["sh", "-c", "sleep 600 & echo $!; wait"], stdout=subprocess.PIPE, text=True)
+    assert shell.stdout is not None
+    return [name_process(shell.pid), name_process(int(shell.stdout.readline()))]
+
+
+def test_processes_that_steps_started_end_with_their_run(lab: Lab) -> None:
+    left = lab.run(flow_of(leave_sleeping_process, dated=True))
+    assert left.code == 0, left.output
+    names = left.values["leave_sleeping_process"]
+    wait_until(lambda: all(map(is_gone, names)), "what the step started is gone")
+    again = lab.run(flow_of(meet_all, dated=True))
+    assert (again.application, again.code) == (left.application, 0), again.output
 
 
 def load_hadoop(spark: Any) -> list[Any]:

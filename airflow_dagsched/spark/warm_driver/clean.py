@@ -1,6 +1,7 @@
 """What a run may leave in an application, and how the next one comes to meet nothing of it.
 
-    its process       gone: modules, threads, signal handlers, working folder, environment
+    its process       gone: modules, threads, signal handlers, working folder, environment, and processes that steps
+                      started in its group
     its sessions      gone: temporary views and functions, settings, current database, listeners of queries
     undone here       jobs, kept data, global views, Spark listeners, checkpoint folder, log levels, Spark's own
                       settings, Java's properties, time zone and locale, Python processes of executors, what Py4J holds,

@@ -232,12 +232,12 @@ class Host:
     def _hear_end_of_run(self) -> None:
         assert self._child is not None
         self._selector.unregister(self._child.watch)
-        code = self._child.collect()
-        child, self._child = self._child, None
+        # What its steps have started and left; before it is collected, for then its number may be another group's.
+        self._child.send_signal(signal.SIGKILL)
+        code, self._child = self._child.collect(), None
         if code == OK and not self._answer.trouble:
             self._happen_with("ended", code)
         else:
-            child.send_signal(signal.SIGKILL)
             self._happen_with("broke", code, f"a run of it ended with exit code {code}")
 
     def _happen_with(self, event: Event, code: int, reason: str = "") -> None:
