@@ -335,7 +335,7 @@ ENDING = {
     "files or jars": leave_file,
     "tables in the catalog": leave_table,
     "a streaming query": leave_query,
-    "a thread of Java": leave_zombie,
+    "a call into Java": leave_zombie,
 }
 
 

@@ -7,9 +7,10 @@
                       settings, Java's properties, time zone and locale, Python processes of executors, what Py4J holds,
                       sessions that threads hold, file systems, each with the keys of whoever opened it
     not undone        files and jars it added, Hadoop settings, Hadoop's user and its secrets, tables of a catalog in
-                      memory, streaming queries, threads: they end the application
+                      memory, streaming queries, calls into Java that go on: they end the application
+    not seen          threads that Java itself has: Spark and its libraries begin some whenever they like
 
-What is not known to be undone ends the application, which costs time; what would stay could change rows.
+What is seen and not known to be undone ends the application, which costs time; what would stay could change rows.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Cleaner:
         """What a run must leave as it was, and how it is looked at."""
         java = self._java
         yield "a job that goes on", java.count_jobs
-        yield "a thread of Java's that goes on", java.list_connections
+        yield "a call into Java that goes on", java.list_connections
         yield "files or jars in the application", java.describe_files
         yield "Hadoop settings", java.list_hadoop_changes
         yield "another user of Hadoop's", java.get_hadoop_user
