@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,43 @@ def test_one_whose_spark_has_stopped_while_it_waited_is_a_cold_start(tmp_path: P
         assert (second.code, second.number) == (0, 1), second.output
         assert application.folder not in lab.list_folders()
         assert "SparkContext was shut down" in read_ends(lab)
+
+
+def take_away(folder: Path) -> None:
+    """As what cleans up temporary folders does."""
+    shutil.rmtree(folder)
+
+
+def fill(folder: Path) -> None:
+    """Nothing can be written in it, as on a full disk."""
+    shutil.rmtree(folder)
+    folder.mkdir()
+    for number in range(64):
+        (folder / f"{number:02x}").touch()
+
+
+@pytest.mark.parametrize(("harm", "reason"), [(take_away, "is gone"), (fill, "its Spark fails: ")])
+def test_one_whose_spark_works_no_more_is_a_cold_start(
+    tmp_path: Path, harm: Callable[[Path], None], reason: str
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with open_lab(tmp_path / "lab") as lab:
+        lab.settings["spark.local.dir"] = str(temporary)
+        run_once(lab)
+        (folder,) = temporary.glob("blockmgr-*")
+        harm(folder)
+        second = lab.run(flow_of(rows, total, dated=True))
+        assert (second.code, second.number) == (0, 1), second.output
+        assert reason in read_ends(lab)
+        assert len(read_ends(lab).splitlines()) == 1
+
+
+def test_one_whose_spark_does_not_answer_is_a_cold_start(tmp_path: Path) -> None:
+    with open_lab(tmp_path) as lab:
+        run_once(lab)
+        os.kill(find_host(lab)["java"], signal.SIGSTOP)
+        second = lab.run(flow_of(rows, total, dated=True))
+        assert (second.code, second.number) == (0, 1), second.output
+        wait_until((lab.warm / ENDED).exists, "the first one ends")
+        assert "while its Spark was tried" in read_ends(lab)

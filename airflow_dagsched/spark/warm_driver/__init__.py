@@ -9,5 +9,6 @@ In: a folder with what it is, and runs over a socket. Out: of each run what a dr
                             └─ run: the driver program, in a process and a session of its own
 
 ``main.py`` is what spark-submit runs. ``host`` is the loop, ``keeper`` holds the application, ``clean`` is the list of
-what a run may leave in it, ``attached`` is a run's way into it, ``idle_mark`` tells others that it waits.
+what a run may leave in it, ``health`` tells whether it still works, ``attached`` is a run's way into it, ``idle_mark``
+tells others that it waits.
 """

@@ -209,6 +209,9 @@ class Host:
                 self._child.send_signal(signal.SIGTERM)
             else:
                 self._happen("told_at_once", reason)
+        elif self.serving.state == "trying":
+            # No relay waits for longer than its own time: that is what a Spark has that does not answer.
+            self._happen("left", "whoever asked has gone elsewhere while its Spark was tried")
         else:
             self._happen("left", "whoever followed its run is gone")
 

@@ -21,6 +21,7 @@ from airflow_dagsched.spark.driver.launch_secrets import check_digest
 from airflow_dagsched.spark.driver.stop import stop_spark
 from airflow_dagsched.spark.session.opening import start_spark
 from airflow_dagsched.spark.warm_driver.clean import Cleaner
+from airflow_dagsched.spark.warm_driver.health import find_trouble
 from airflow_dagsched.spark.warm_driver.idle_executors import IdleExecutors
 from airflow_dagsched.spark.warm_driver.orders import Answer, Order, decode_order, encode_order
 
@@ -58,14 +59,14 @@ class Keeper:
 
     def _prepare(self, environment: Mapping[str, str], sizes: Mapping[str, float]) -> Answer:
         """Spark for the next run; the first one makes it."""
+        if self._spark is not None and (trouble := find_trouble(self._spark)):
+            return Answer(trouble=trouble)
         if self._spark is None:
             self._spark = start_spark(read_secrets(environment))
             self._cleaner = Cleaner(self._spark)
             self._executors = IdleExecutors(self._spark)
         assert self._executors is not None
         assert self._cleaner is not None
-        if self._spark.sparkContext._jsc.sc().isStopped():
-            return Answer(trouble="SparkContext was shut down")
         self._executors.ask_back(sizes)
         self._cleaner.note_begin()
         return Answer(str(self._spark.sparkContext.applicationId))
