@@ -8,7 +8,8 @@ import pytest
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from airflow_dagsched.spark.warm_driver.java_state import JavaState
+from airflow_dagsched.spark.session.private_fields import find_private_method, read_private
+from airflow_dagsched.spark.warm_driver.java_state import END_IDLE, JavaState
 from tests.streams.kit import wait_until
 
 pytestmark = pytest.mark.spark
@@ -33,3 +34,10 @@ def test_a_connection_of_the_keepers_own_is_nothing_left(spark: SparkSession) ->
     finally:
         held.set()
         thread.join()
+
+
+def test_processes_of_python_functions_that_a_spark_keeps_otherwise(spark: SparkSession) -> None:
+    """The end is a sentence: it is why the application ends."""
+    factories = read_private(spark._jvm.org.apache.spark.SparkEnv.get(), "pythonWorkers")
+    with pytest.raises(LookupError, match="has no method 'cleanupIdleWorkers'"):
+        find_private_method(factories, END_IDLE)

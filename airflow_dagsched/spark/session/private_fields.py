@@ -1,4 +1,4 @@
-"""Fields of Java objects that Scala keeps to itself."""
+"""Fields and methods of Java objects that Scala keeps to itself."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ def read_private(owner: Any, name: str) -> Any:
         raise LookupError(f"{owner.getClass().getName()} has no field {name!r}")
     field.setAccessible(True)
     return field.get(owner)
+
+
+def find_private_method(owner: Any, name: str) -> Any:
+    """A method, to be invoked. Raises ``LookupError`` where this Spark's object has none of the name."""
+    methods = owner.getClass().getDeclaredMethods()
+    method = next((each for each in methods if str(each.getName()).endswith(name)), None)
+    if method is None:
+        raise LookupError(f"{owner.getClass().getName()} has no method {name!r}")
+    method.setAccessible(True)
+    return method
 
 
 def _list_fields(kind: Any) -> Iterator[Any]:

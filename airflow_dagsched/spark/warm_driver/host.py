@@ -5,6 +5,7 @@ It has one thread, so that it may fork at any moment, and all that a driver prog
 
 from __future__ import annotations
 
+import fcntl
 import os
 import selectors
 import shutil
@@ -353,11 +354,17 @@ class Host:
 
 def note_end(folder: Path, about: About, serving: Serving) -> None:
     """Keep a line on why an application ended, for whoever wonders why a launch was cold."""
-    line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {folder.name} {about.label}: {serving.runs} runs; {serving.reason}"
-    file = folder.with_name(ENDED)
-    with suppress(OSError):
-        before = file.read_text("utf-8").splitlines()[-MOST_ENDS:] if file.exists() else []
-        file.write_text("\n".join([*before, line]) + "\n", "utf-8")
+    reason = " ".join(serving.reason.split())
+    line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {folder.name} {about.label}: {serving.runs} runs; {reason}\n"
+    with suppress(OSError), folder.with_name(ENDED).open("a+", encoding="utf-8") as file:
+        # Several may end at once.
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        before = file.readlines()
+        if len(before) >= MOST_ENDS:
+            file.truncate(0)
+            line = "".join([*before[1 - MOST_ENDS :], line])
+        file.write(line)
 
 
 def _send(link: socket.socket, message: Message) -> None:

@@ -11,7 +11,7 @@ from py4j.finalizer import ThreadSafeFinalizer  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.java_objects import find_class, iterate_items
-from airflow_dagsched.spark.session.private_fields import read_private
+from airflow_dagsched.spark.session.private_fields import find_private_method, read_private
 
 END_IDLE = "cleanupIdleWorkers"
 IN_MEMORY = "in-memory"
@@ -119,9 +119,8 @@ class JavaState:
             self._end_idle_workers(factories.next())
 
     def _end_idle_workers(self, factory: Any) -> None:
-        # As the factory itself does with those that idle for a minute. Scala may put its class before the name.
-        method = next(one for one in factory.getClass().getDeclaredMethods() if str(one.getName()).endswith(END_IDLE))
-        method.setAccessible(True)
+        # As the factory itself does with those that idle for a minute.
+        method = find_private_method(factory, END_IDLE)
         method.invoke(factory, self._gateway.new_array(self._find("java.lang.Object"), 0))
 
     def forget_sessions(self) -> None:
