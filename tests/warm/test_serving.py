@@ -146,6 +146,31 @@ def test_it_ends_after_its_runs_and_its_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.warm
+def test_it_waits_as_long_as_the_last_run_says(lab: Lab) -> None:
+    """Whatever was said when it was started."""
+    waits = []
+    for number, idle_s in enumerate((200.0, 20.0, 500.0), 1):
+        lab.terms = Terms(idle_s, 50)
+        assert lab.run(flow_of(rows, total, dated=True)).number == number
+        wait_until(lambda: (status := lab.find_status()) and status.state == "idle", "it is clean")
+        status = lab.find_status()
+        assert status is not None
+        waits.append(status.ends_in_s or 0.0)
+    first, second, third = waits
+    assert 20.0 < first <= 200.0
+    assert 0.0 < second <= 20.0
+    assert 200.0 < third <= 500.0
+
+
+@pytest.mark.warm
+def test_one_that_is_to_wait_no_longer_ends(lab: Lab) -> None:
+    assert lab.run(flow_of(rows, total, dated=True)).number == 1
+    lab.terms = Terms(0.5, 50)
+    assert lab.run(flow_of(rows, total, dated=True)).number == 2
+    wait_until(lambda: not lab.list_warm(), "its time is over")
+
+
+@pytest.mark.warm
 def test_other_settings_or_less_memory_are_another_application(lab: Lab) -> None:
     first = lab.run(flow_of(rows, total, dated=True))
     lab.settings["spark.driver.memory"] = "600m"

@@ -21,6 +21,8 @@ class RunAsked:
     """Working folder."""
     sizes: Mapping[str, float] = field(default_factory=dict)
     """Of the application that it would have for itself: see ``identity.Wanted``."""
+    idle_s: float | None = None
+    """So long the application waits after it; None: as whoever started the application said."""
     kind: Literal["run"] = "run"
 
 

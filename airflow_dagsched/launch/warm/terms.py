@@ -20,7 +20,7 @@ class Terms:
     """What was agreed for one application."""
 
     idle_s: float
-    """So long it waits for its next run."""
+    """So long it waits for its next run; after each run as that one's launch says."""
     most_runs: int
     most_idle: int = MOST_IDLE
     most_heap: float = MOST_HEAP

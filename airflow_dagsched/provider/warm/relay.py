@@ -96,8 +96,7 @@ class Relay:
         try:
             output = (folder / OUTPUT).open("rb")
             link = connect_to(folder, LEAVES_WITHIN_S)
-            asked = RunAsked(self._request.manifest, dict(os.environ), str(Path.cwd()), self._request.wanted.sizes)
-            send_text(link, encode_message(asked), (1, 2))
+            send_text(link, encode_message(self._describe_run()), (1, 2))
             received = receive_text(link)
             answer = decode_message(received[0]) if received is not None else Refused("it has closed")
         except (OSError, ValueError):
@@ -108,6 +107,10 @@ class Relay:
         if link is not None:
             link.close()
         return None
+
+    def _describe_run(self) -> RunAsked:
+        request = self._request
+        return RunAsked(request.manifest, dict(os.environ), str(Path.cwd()), request.wanted.sizes, request.terms.idle_s)
 
     def _start_host(self) -> socket.socket | None:
         """A connection to a new one; None: it ended before it came up."""

@@ -14,7 +14,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from airflow_dagsched.launch.warm.about import ENDED, OUTPUT, About, read_about
@@ -75,6 +75,8 @@ class Host:
     def __init__(self, folder: Path, about: About) -> None:
         self.folder = folder
         self.about = about
+        self.terms = about.terms
+        """As the last run has them."""
         self.serving = Serving("waiting", time.monotonic())
         self.asked: Asked | None = None
         self.next_run: Callable[[], int] | None = None
@@ -129,7 +131,7 @@ class Host:
     # What happens
 
     def _happen(self, event: Event, reason: str = "") -> None:
-        self.serving, commands = take_event(self.serving, event, time.monotonic(), self.about.terms, reason)
+        self.serving, commands = take_event(self.serving, event, time.monotonic(), self.terms, reason)
         for command in commands:
             self._commands[command]()
             if self.next_run is not None:
@@ -142,14 +144,14 @@ class Host:
 
     def _look(self) -> None:
         """At what nobody tells."""
-        now, deadline = time.monotonic(), self.serving.find_deadline(self.about.terms)
+        now, deadline = time.monotonic(), self.serving.find_deadline(self.terms)
         if self._told:
             self._happen("told_at_once", "it was told to end")
         elif os.getppid() != self.java:
             self._happen("told_at_once", "its Java is gone")
         elif deadline is not None and now >= deadline:
             self._happen("overdue", f"nobody came for {now - self.serving.since:.0f} s")
-        elif self.serving.state == "idle" and (later := self._mark.count_later()) >= self.about.terms.most_idle:
+        elif self.serving.state == "idle" and (later := self._mark.count_later()) >= self.terms.most_idle:
             self._happen("told", f"{later} others have waited for less long")
         elif self.about.owner and is_gone(self.about.owner):
             self._happen("told", "Airflow's worker is gone")
@@ -267,6 +269,8 @@ class Host:
 
     def _take_run(self) -> None:
         assert self.asked is not None
+        idle_s = self.asked.run.idle_s
+        self.terms = replace(self.terms, idle_s=self.terms.idle_s if idle_s is None else idle_s)
         _send(self.asked.link, Taken(self.serving.runs))
 
     def _prepare(self) -> None:
@@ -344,7 +348,7 @@ class Host:
         note_end(self.folder, self.about, self.serving)
 
     def _describe(self) -> Status:
-        now, deadline = time.monotonic(), self.serving.find_deadline(self.about.terms)
+        now, deadline = time.monotonic(), self.serving.find_deadline(self.terms)
         left = None if deadline is None else max(0.0, deadline - now)
         standing = self.serving
         return Status(
