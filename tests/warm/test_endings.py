@@ -56,6 +56,22 @@ def test_it_ends_when_memory_is_not_given_back(tmp_path: Path) -> None:
         assert "MiB in use after the run" in read_ends(lab)
 
 
+def test_it_ends_when_memory_beside_the_heap_is_not_given_back(tmp_path: Path) -> None:
+    """A step takes 1.6 GB as libraries do that are no Java."""
+
+    def leave(spark: Any) -> None:
+        memory = spark.sparkContext._jvm.org.apache.spark.unsafe.Platform
+        for _ in range(16):
+            memory.setMemory(memory.allocateMemory(100 * MEGABYTE), 1, 100 * MEGABYTE)
+
+    with open_lab(tmp_path) as lab:
+        run_once(lab)
+        left = lab.run(flow_of(leave, dated=True))
+        assert (left.code, left.number) == (0, 2), left.output
+        wait_until(lambda: not lab.list_folders(), "it ends")
+        assert "beside all of its heap" in read_ends(lab)
+
+
 def test_it_ends_when_airflows_worker_is_gone(tmp_path: Path, worker: subprocess.Popen[bytes]) -> None:
     with open_lab(tmp_path, owner=name_process(worker.pid)) as lab:
         run_once(lab)

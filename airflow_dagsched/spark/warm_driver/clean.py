@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -26,6 +27,8 @@ from airflow_dagsched.spark.session.sessions import SPARK_SESSION
 from airflow_dagsched.spark.warm_driver.java_state import JavaState
 
 MIB = 1024 * 1024
+LEAST_BESIDE_MB, OFF_HEAP = 1024, "spark.memory.offHeap.size"
+"""Java may have half as much as its heap beside it, and this at least, and what Spark is told to have there."""
 SETTLES_WITHIN_S = 5.0
 """Seconds for jobs and threads of a run that has ended to be seen to end."""
 
@@ -94,6 +97,25 @@ class Cleaner:
         runtime = find_class(self._spark, "java.lang.Runtime").getRuntime()
         used = int(runtime.totalMemory()) - int(runtime.freeMemory())
         return used // MIB, used / int(runtime.maxMemory())
+
+    def measure_beside(self) -> tuple[int, float]:
+        """MiB that Java has in memory beyond all that its heap and Spark's own memory beside it may be, at least; and
+        their share of what that may be.
+        """
+        pid = int(find_class(self._spark, "java.lang.ProcessHandle").current().pid())
+        heap = int(find_class(self._spark, "java.lang.Runtime").getRuntime().maxMemory()) // MIB
+        off_heap = int(self._sc.conf().getSizeAsMb(OFF_HEAP, "0"))
+        beside = max(0, read_resident(pid) - heap - off_heap)
+        return beside, beside / max(LEAST_BESIDE_MB, heap // 2)
+
+
+def read_resident(pid: int) -> int:
+    """MiB that a process has in memory for itself, but for files; 0 where nobody says."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("RssAnon:")), 0)
 
 
 def _is_in_time(look: Callable[[], Any], before: Any) -> bool:

@@ -83,6 +83,9 @@ class Keeper:
         used_mb, share = self._cleaner.measure_heap()
         if not trouble and share > self._most_heap:
             trouble = f"its Java has {used_mb} MiB in use after the run, {share:.0%} of what it may"
+        beside_mb, share = self._cleaner.measure_beside()
+        if not trouble and share > 1.0:
+            trouble = f"its Java has {beside_mb} MiB in memory after the run beside all of its heap"
         return Answer(name, trouble, used_mb)
 
 
