@@ -103,3 +103,9 @@ def test_the_conf_folder_that_is_named_counts(on_site: Offer) -> None:
     assert read_code(on_site, SPARK_CONF_DIR=conf) == before
     (conf / "log4j2.properties").write_text("read")
     assert read_code(on_site, SPARK_CONF_DIR=conf) != before
+
+
+@pytest.mark.parametrize("folder", ["nowhere", "x" * 5000])
+def test_a_folder_that_nobody_can_look_into_stops_no_launch(on_site: Offer, folder: str) -> None:
+    named = on_site.cache / folder
+    assert read_code(on_site, HADOOP_CONF_DIR=named) == read_code(on_site, HADOOP_CONF_DIR=named)

@@ -31,10 +31,10 @@ def list_site_files(spark_submit: Path, settings: Mapping[str, str], environment
         yield java.parent.parent / "release"
 
 
-def _list_entry(entry: str) -> Iterator[Path]:
+def _list_entry(entry: str) -> list[Path]:
     """What an entry of a class path stands for: a jar, or what is in a folder, though not in folders of that."""
     path = Path(entry.removesuffix(ALL_JARS))
-    if entry and path.is_dir():
-        yield from path.iterdir()
-    elif entry:
-        yield path
+    try:
+        return list(path.iterdir()) if entry else []
+    except OSError:  # no folder, or none that this user may look into
+        return [path]
