@@ -11,7 +11,7 @@ from airflow_dagsched.launch.warm.about import ENDED, About
 from airflow_dagsched.launch.warm.identity import Wanted
 from airflow_dagsched.launch.warm.serving import Serving
 from airflow_dagsched.launch.warm.terms import Terms
-from airflow_dagsched.spark.warm_driver.host import MOST_ENDS, note_end
+from airflow_dagsched.spark.warm_driver.host import LONGEST_REASON, MOST_ENDS, note_end
 
 HOSTS, ENDS = 8, 12
 ABOUT = About("dag.flow", "spark_default", 0.0, Wanted("key", "code", {}), Terms(60.0, 5), "", "")
@@ -42,8 +42,11 @@ def test_the_last_ones_are_remembered(tmp_path: Path) -> None:
     assert read_names(tmp_path) == [f"0-{number}" for number in range(7, MOST_ENDS + 7)]
 
 
-@pytest.mark.parametrize("reason", ["one\nof two lines", "one  of two lines\n"])
+@pytest.mark.parametrize(
+    "reason", ["one\nof two lines", "one  of two lines\n", "one of two lines\n" + "at Java\n" * 999]
+)
 def test_each_is_a_line(tmp_path: Path, reason: str) -> None:
     note_end(tmp_path / "a", ABOUT, Serving("ending", 0.0, 1, reason=reason))
     (line,) = (tmp_path / ENDED).read_text("utf-8").splitlines()
-    assert line.endswith("a dag.flow: 1 runs; one of two lines")
+    assert "a dag.flow: 1 runs; one of two lines" in line
+    assert len(line) < LONGEST_REASON + 50

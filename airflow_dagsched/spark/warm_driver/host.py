@@ -43,8 +43,8 @@ from airflow_dagsched.spark.warm_driver.keeper import run_keeper
 from airflow_dagsched.spark.warm_driver.orders import Answer, Order, decode_answer, encode_order
 
 LOOK_S = 0.25
-MOST_ENDS = 100
-"""That are remembered."""
+MOST_ENDS, LONGEST_REASON = 100, 500
+"""That are remembered, and letters of why; what Java says of an error may be pages."""
 ANSWER_WITHIN_S = 2.0
 """Seconds a process of this user has to say what it wants, and the keeper to stop Spark."""
 
@@ -358,7 +358,7 @@ class Host:
 
 def note_end(folder: Path, about: About, serving: Serving) -> None:
     """Keep a line on why an application ended, for whoever wonders why a launch was cold."""
-    reason = " ".join(serving.reason.split())
+    reason = " ".join(serving.reason.split())[:LONGEST_REASON]
     line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {folder.name} {about.label}: {serving.runs} runs; {reason}\n"
     with suppress(OSError), folder.with_name(ENDED).open("a+", encoding="utf-8") as file:
         # Several may end at once.
