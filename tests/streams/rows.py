@@ -76,7 +76,9 @@ class Rows:
 
     def draw(self, files: int) -> list[list[Row]]:
         """Rows of the first files, file by file."""
-        chance, drawn, newest = random.Random(self.seed), [], []
+        chance = random.Random(self.seed)
+        drawn: list[list[Row]] = []
+        newest: list[int] = []
         for _ in range(files):
             closed = self._find_closed(newest)
             drawn.append(
