@@ -367,6 +367,19 @@ def test_nothing_is_met_of_what_a_run_left(lab: Lab) -> None:
     assert again.values == first.values
 
 
+@pytest.mark.parametrize("leak", UNDONE, ids=lambda leak: leak.name)
+def test_nothing_is_met_of_one_leak_alone(lab: Lab, leak: Leak) -> None:
+    """One may hide another, where all are left at once."""
+
+    def leave(spark: Any) -> None:
+        leak.leave(spark)
+
+    before, left, after = (lab.run(flow_of(step, dated=True)) for step in (meet_all, leave, meet_all))
+    assert left.code == 0, left.output
+    assert after.application == before.application, after.output
+    assert after.values == before.values
+
+
 def test_what_a_run_leaves_is_met_in_it(lab: Lab) -> None:
     """The probes see what they look for: in the run that leaves it each tells something else."""
 
