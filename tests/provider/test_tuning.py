@@ -31,6 +31,7 @@ from airflow_dagsched.provider.commands import actions
 from airflow_dagsched.provider.commands.tuning import tune
 from airflow_dagsched.provider.runtime.history import record_applications
 from airflow_dagsched.provider.spec.run_history import locate_history
+from airflow_dagsched.provider.warm.applications import choose_name
 from airflow_dagsched.provider.wiring.plan_file import locate_plan_file
 
 CLUSTER = Cluster(manager="local", workers=(Worker(id="w", host="h", cores=2, memory_mb=8000),))
@@ -195,8 +196,9 @@ def test_where_an_application_is_warm_its_start_is_priced(
     cold = flow_in(dag, tmp_path)
     with fresh() as other:
         warm = flow_in(other, tmp_path, warm="10 minutes")
-    folder = tmp_path / "cache" / FOLDER / "other"
-    folder.mkdir(mode=0o700, parents=True)
+    folder = tmp_path / "cache" / FOLDER / choose_name()
+    for each in (*reversed(folder.parents[:2]), folder):
+        each.mkdir(mode=0o700)
     about = About("sales.f", "spark_default", 0.0, Wanted("k", "c", {}), Terms(60.0, 5), "", "")
     (folder / ABOUT).write_text(about.to_json())
     hook = PlannerHook("spark_default")

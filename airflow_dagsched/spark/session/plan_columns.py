@@ -35,7 +35,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from airflow_dagsched.spark.java_objects import find_class, find_object, iterate_items, make_scala_map, make_sequence
-from airflow_dagsched.spark.session.plan_time import hide_time, tells_time
 from airflow_dagsched.spark.session.sessions import make_frame
 
 NAMING = frozenset({
@@ -102,9 +101,10 @@ def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
     leaf = make_leaf(marked)
     over = {node: _give_columns(df, leaf, node.output()) for node in nodes}
     looked_at = replace_nodes(df, plan, over)
-    timely = tells_time(df, looked_at)
+    pattern = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.trees.TreePattern").CURRENT_LIKE()
+    timely = bool(looked_at.containsPattern(pattern))
     if timely:
-        looked_at = hide_time(df, looked_at)
+        looked_at = _hide_time(df, looked_at, pattern)
     optimised = make_frame(looked_at, df.sparkSession)._jdf.queryExecution().optimizedPlan()
     attributes = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
     named = _collect_named(optimised, attributes)
@@ -118,6 +118,12 @@ def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
     conditions = share_conditions(_read_conditions(df, each, filters) for each, filters in leaves)
     # What is asked of today asks for other rows tomorrow.
     return Use(positions, {} if conditions and timely else conditions)
+
+
+def _hide_time(df: DataFrame, plan: Any, pattern: Any) -> Any:
+    from airflow_dagsched.spark.session.plan_time import hide_time  # each start pays for an import
+
+    return hide_time(df, plan, pattern)
 
 
 def _read_conditions(df: DataFrame, leaf: Any, filters: tuple[Any, ...]) -> Conditions:

@@ -20,15 +20,13 @@ from pyspark.sql import DataFrame
 from airflow_dagsched.spark.java_objects import find_class, iterate_items, make_scala_map
 
 
-def tells_time(df: DataFrame, plan: Any) -> bool:
-    """Whether the ``plan`` asks for today, or now, or the user: what is known when it is optimised."""
-    return bool(plan.containsPattern(_get_pattern(df)))
+def hide_time(df: DataFrame, plan: Any, pattern: Any) -> Any:
+    """The analysed ``plan`` with a value of its type for each time that it asks for: to be looked at, not executed.
 
-
-def hide_time(df: DataFrame, plan: Any) -> Any:
-    """The analysed ``plan`` with a value of its type for each time that it asks for: to be looked at, not executed."""
+    :param pattern: Spark's, of what is known when a plan is optimised: today, now, the user.
+    """
     bound = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.BoundReference")
-    times = {*_find_times(plan, _get_pattern(df))}
+    times = {*_find_times(plan, pattern)}
     # Each its own: the date of one zone is not that of another.
     unknown = {time: bound(at, time.dataType(), time.nullable()) for at, time in enumerate(times)}
     return plan.transformAllExpressionsWithSubqueries(make_scala_map(df.sparkSession, unknown))
@@ -50,7 +48,3 @@ def _find_within(expression: Any, pattern: Any) -> Iterator[Any]:
     elif expression.containsPattern(pattern):
         for child in iterate_items(expression.children()):
             yield from _find_within(child, pattern)
-
-
-def _get_pattern(df: DataFrame) -> Any:
-    return find_class(df.sparkSession, "org.apache.spark.sql.catalyst.trees.TreePattern").CURRENT_LIKE()
