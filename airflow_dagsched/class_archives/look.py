@@ -13,6 +13,9 @@ from airflow_dagsched.launch.class_archive.verdict import Verdict
 from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
 from airflow_dagsched.launch.secrecy.properties import read_properties
 
+LOADS_DEFAULTS = "--load-spark-defaults"
+"""Has spark-submit read ``spark-defaults.conf`` beside a properties file that is named."""
+
 
 def look_at_host(spark_submit: Path, settings: Mapping[str, str], environment: Mapping[str, str]) -> Host | Verdict:
     """What a driver finds here that ``spark_submit`` starts with ``settings`` in ``environment``."""
@@ -26,7 +29,7 @@ def look_at_host(spark_submit: Path, settings: Mapping[str, str], environment: M
     try:
         return _describe_host(java, home, conf, entries)
     except OSError as error:
-        return Verdict("no_java" if error.filename == str(_find_release(java)) else "no_spark", str(error.filename))
+        return Verdict("no_java" if error.filename == str(find_release(java)) else "no_spark", str(error.filename))
 
 
 def read_site_settings(spark_submit: Path, environment: Mapping[str, str]) -> dict[str, str]:
@@ -56,7 +59,7 @@ def look_again(host: Host) -> Host | None:
 def _describe_host(java: Path, home: Path, conf: Path, entries: Iterable[str]) -> Host:
     return Host(
         java=str(java),
-        release=_find_release(java).read_text("utf-8", "replace"),
+        release=find_release(java).read_text("utf-8", "replace"),
         spark_home=str(home),
         jars=tuple(_list_jars((home / "jars").iterdir())),
         conf_folder=str(conf),
@@ -66,7 +69,8 @@ def _describe_host(java: Path, home: Path, conf: Path, entries: Iterable[str]) -
     )
 
 
-def _find_release(java: Path) -> Path:
+def find_release(java: Path) -> Path:
+    """The file that names the build of the Java whose program this is."""
     return java.parent.parent / "release"
 
 

@@ -22,7 +22,6 @@ import fcntl
 import os
 import re
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -38,6 +37,7 @@ from airflow_dagsched.exclusive import replace_text, sync_path
 from airflow_dagsched.launch.class_archive.bounds import Failure
 from airflow_dagsched.launch.class_archive.host import Host, Jar
 from airflow_dagsched.launch.class_archive.verdict import KEEP_OUT
+from airflow_dagsched.launch.secrecy.cache_folder import is_own_folder
 from airflow_dagsched.launch.secrecy.trust import find_strange_folder, find_stranger, find_stranger_above
 
 MAKING = "making-"
@@ -233,7 +233,7 @@ class Shelf:
         """Take away what a maker left that died, and failures that are over; to be called with the lock."""
         folder, names = self._enter(), self._list_names()
         for path in (folder / name for name in names if _MAKING.fullmatch(name)):
-            if _is_own_folder(path):
+            if is_own_folder(path):
                 shutil.rmtree(path, ignore_errors=True)
         for path in (folder / name for name in names if _DRAFT.fullmatch(name)):
             path.unlink(missing_ok=True)
@@ -267,9 +267,3 @@ def open_draft(folder: Path) -> Iterator[Path]:
         yield draft
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _is_own_folder(path: Path) -> bool:
-    """Whether it is a folder as ``open_draft`` makes it."""
-    found = path.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077

@@ -37,10 +37,15 @@ def open_private_folder(folder: Path) -> Path:
     return folder
 
 
+def is_own_folder(path: Path) -> bool:
+    """Whether ``path`` is a folder that this user alone may open. Raises ``OSError`` where there is nothing."""
+    found = path.lstat()  # of the name itself: a link may lead anywhere
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
 def check_private(folder: Path) -> None:
     """Raises :class:`NotPrivate` where ``folder`` is not this user's alone, or lies where others can replace it."""
-    found = folder.lstat()  # of the name itself: a link may lead anywhere
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    if not is_own_folder(folder):
         raise NotPrivate(
             f"{folder} is not a folder of this user alone: chmod 700, or name another, [dagsched] cache_dir"
         )

@@ -24,6 +24,7 @@ from typing import Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
+from airflow_dagsched.class_archives.look import LOADS_DEFAULTS
 from airflow_dagsched.class_archives.spark_home import locate_spark_submit
 from airflow_dagsched.errors import InvalidInput, LaunchRefused
 from airflow_dagsched.launch.protocol.manifest import ENV_PROPERTIES
@@ -167,7 +168,7 @@ class FollowedSubmit(SparkSubmitHook):
         args = ["--master", self.master, "--deploy-mode", "client", "--properties-file", str(self._file)]
         # With a properties file Spark leaves out its spark-defaults.conf: so it would with the author's, but not for
         # ours.
-        args += [] if self._properties_file else ["--load-spark-defaults"]
+        args += [] if self._properties_file else [LOADS_DEFAULTS]
         args += ["--proxy-user", self._proxy_user] if self._proxy_user else []
         return [*args, "--verbose"] if self._verbose else args
 

@@ -10,6 +10,7 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
+from airflow_dagsched.class_archives.look import LOADS_DEFAULTS
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import write_properties
 from airflow_dagsched.launch.streams.private_folder import (
@@ -21,7 +22,7 @@ from airflow_dagsched.launch.streams.private_folder import (
 from airflow_dagsched.provider.submission.class_archive import ClassArchive, Given
 
 STARTED = "started.properties"
-MASTER, DEFAULTS = "--master", "--load-spark-defaults"
+MASTER = "--master"
 
 
 def settle_command(private: Path, command: StartCommand, *, has_archives: bool = True) -> StartCommand:
@@ -59,4 +60,4 @@ def _give_archives(archive: ClassArchive, private: Path, command: StartCommand) 
         return None
     submit, master = Path(shutil.which(argv[0]) or argv[0]), argv[argv.index(MASTER) + 1]
     environment = {**os.environ, **command.environment}
-    return archive.give(submit, master, read_settings(private), environment, has_site=DEFAULTS in argv)
+    return archive.give(submit, master, read_settings(private), environment, has_site=LOADS_DEFAULTS in argv)

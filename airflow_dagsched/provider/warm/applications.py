@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_dagsched.launch.secrecy.cache_folder import check_private
+from airflow_dagsched.launch.secrecy.cache_folder import check_private, is_own_folder
 from airflow_dagsched.launch.warm.about import ABOUT, IDLE, OUTPUT, About, read_about
 from airflow_dagsched.launch.warm.messages import EndAsked, Message, Status, StatusAsked, decode_message, encode_message
 from airflow_dagsched.private_socket import NAME, connect_to, receive_text, send_text
@@ -69,12 +67,11 @@ def _list_folders(folder: Path) -> list[Path]:
 
 
 def _is_private(path: Path) -> bool:
-    """Whether it is a folder, no link, of this user alone."""
+    """Whether it is a folder of this user alone, and still there."""
     try:
-        found = path.lstat()
+        return is_own_folder(path)
     except FileNotFoundError:  # it has just ended
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 def _remove(folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from airflow_dagsched.class_archives.look import read_site_settings
+from airflow_dagsched.class_archives.look import LOADS_DEFAULTS, read_site_settings
 from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.warm.about import FOLDER
 from airflow_dagsched.launch.warm.identity import Start, describe_wanted
@@ -25,7 +25,6 @@ HOST = str(PACKAGE / "spark" / "warm_driver" / "main.py")
 RELAY = str(PACKAGE / "provider" / "warm" / "relay.py")
 FILES = ("spark.files", "spark.jars", "spark.archives", "spark.submit.pyFiles")
 """Settings whose files an application has loaded when it is started."""
-LOADS_DEFAULTS = "--load-spark-defaults"
 LEFT_OUT = frozenset({"__pycache__", "node_modules", "site-packages"})
 RETAINED = {
     "spark.ui.retainedJobs": "100",

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from airflow_dagsched.class_archives.look import find_release
 from airflow_dagsched.class_archives.spark_home import find_java, find_spark_home
 from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH
 
@@ -28,7 +29,7 @@ def list_site_files(spark_submit: Path, settings: Mapping[str, str], environment
         # Hundreds: where one is put, taken away or replaced, their folder changes.
         yield home / "jars"
     if java is not None:
-        yield java.parent.parent / "release"
+        yield find_release(java)
 
 
 def _list_entry(entry: str) -> list[Path]:
