@@ -11,7 +11,7 @@ SUBMIT = "Cannot execute: spark-submit --master local[2] driver.py. Error code i
     ("code", "output", "kind", "words"),
     [
         (137, "INFO all is well", "out_of_memory", "killed from outside (exit code 137)"),
-        (-9, "INFO all is well", "out_of_memory", "killed from outside (exit code -9)"),
+        (-9, "INFO all is well", "lost_driver", "killed from outside (exit code -9)"),
         (-6, "", "lost_driver", "ended without a word (exit code -6)"),
         (1, "java.lang.OutOfMemoryError: Java heap space", "out_of_memory", "ran out of memory (exit code 1)"),
         (1, "ERROR 137 things are wrong", "lost_driver", "ended without a word (exit code 1)"),

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 EXIT_CODE = re.compile(r"error code is: (-?\d+)", re.IGNORECASE)
 """How the provider's hook tells it."""
-KILLED = frozenset({"137", "-9"})
+PYTHON_KILLED, JAVA_KILLED = "137", "-9"
 """SIGKILL: of the driver's Python, which Java tells as 128 and the signal; of Java, which spark-submit has become."""
 MEMORY_SIGNS = ("outofmemory", "java heap space", "cannot allocate memory")
 JAVA_ENDS = "SparkUncaughtExceptionHandler: Uncaught exception"
@@ -244,12 +244,15 @@ def judge_lost_driver(submit_error: str) -> Failure:
     """The failure of a driver that went without a last word, from what spark-submit's error says."""
     found = EXIT_CODE.search(submit_error)
     code = found[1] if found else "unknown"
-    if code in KILLED:
-        reason = f"the driver program was killed from outside (exit code {code})"
-        return Failure("out_of_memory", f"{reason}, as the system does when memory runs out: it gets more of it")
+    by_system = f"was killed from outside (exit code {code}), as the system does when memory runs out"
+    if code == PYTHON_KILLED:
+        return Failure("out_of_memory", f"the driver program {by_system}: it gets more of it")
     if is_out_of_memory(submit_error):
         reason = f"the driver program ran out of memory (exit code {code})"
         return Failure("out_of_memory", f"{reason}: it gets more of it")
+    if code == JAVA_KILLED:
+        # A larger heap is no help where the machine has no more, and the kill may be anyone's.
+        return Failure("lost_driver", f"Java of the driver {by_system}; see its last lines below")
     return Failure(
         "lost_driver", f"the driver program ended without a word (exit code {code}); see its last lines below"
     )
