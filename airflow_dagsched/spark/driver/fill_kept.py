@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.blame import blame_step, describe_end
-from airflow_dagsched.spark.driver.fused import find_executed, order_steps, widen_session
+from airflow_dagsched.spark.driver.fused import widen_session
 from airflow_dagsched.spark.driver.materialise import Part, compare_columns, estimate_width
 from airflow_dagsched.spark.session.current import CURRENT, work_for
 from airflow_dagsched.spark.session.observed import Counted
@@ -17,14 +17,22 @@ from airflow_dagsched.spark.session.sessions import enter_session
 from airflow_dagsched.spark.steps.deferred import Deferred, RowsFailed
 
 
-def fill_kept(app: Application, deferred: Deferred, rows: DataFrame, counted: Counted | None, *, are_all: bool) -> None:
+def fill_kept(
+    app: Application,
+    deferred: Deferred,
+    rows: DataFrame,
+    counted: Counted | None,
+    *,
+    fused: tuple[str, ...],
+    are_all: bool,
+) -> None:
     """Execute ``rows`` of the dataset, and keep them: the turn of its step is complete then. Raises ``RowsFailed``.
 
     :param counted: all rows of the dataset, where ``rows`` are some of them, and it is known how many there are.
+    :param fused: the lazy steps that executing ``rows`` executes.
     :param are_all: whether ``rows`` are all of them.
     """
     began, output, session = time.monotonic(), deferred.output, rows.sparkSession
-    fused = order_steps(app, find_executed(app, rows, session))
     widen_session(app, session, output.step, fused)
     # In the pool of who needs the rows: the plan's gate, and who watches for progress, look at that.
     reader = CURRENT.step or output.step

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.driver.application import Application
-from airflow_dagsched.spark.session.plan_markers import count_marks
 from airflow_dagsched.spark.session.sessions import set_session
 
 
-def find_executed(app: Application, df: DataFrame, session: SparkSession) -> set[str]:
-    """The lazy steps that executing ``df`` would execute."""
-    owners = (app.shelf.find_owner(mark) for mark in count_marks(df, session))
+def find_executed(app: Application, marks: Iterable[str]) -> set[str]:
+    """The lazy steps that executing a plan with these marks would execute."""
+    owners = (app.shelf.find_owner(mark) for mark in marks)
     return {owner.step for owner in owners if owner is not None}
 
 

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_dagsched.launch.protocol.calls import Output
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.fill_kept import fill_kept
+from airflow_dagsched.spark.driver.fused import find_executed, order_steps
 from airflow_dagsched.spark.driver.used_columns import find_readers_use, find_use_of
 from airflow_dagsched.spark.session.current import work_for
 from airflow_dagsched.spark.session.observed import count_all
@@ -31,10 +32,12 @@ from airflow_dagsched.spark.steps.planned import Planned
 def keep_inputs(app: Application, session: SparkSession, planned: tuple[Planned, ...]) -> tuple[Planned, ...]:
     """Keep each dataset with several readers that these execute, or that is in them more than once.
 
-    Returns them over what is kept. Raises ``RowsFailed`` where the job that keeps one fails, or did.
+    Returns them over what is kept, with the marks that are in them then. Raises ``RowsFailed`` where the job that keeps
+    one fails, or did.
     """
     tried: set[Output] = set()
-    while (output := _find_outermost(app, session, planned, tried)) is not None:
+    planned = _count_marks(session, planned)
+    while (output := _find_outermost(app, planned, tried)) is not None:
         # Once each: a bare scan is not kept, and would come again for ever.
         tried.add(output)
         deferred = app.shelf.deferred.get(output)
@@ -43,18 +46,20 @@ def keep_inputs(app: Application, session: SparkSession, planned: tuple[Planned,
         else:
             _keep_for_readers(app, deferred)
             planned = tuple(_read_kept(app, deferred, each) for each in planned)
+        planned = _count_marks(session, planned)
     return planned
 
 
-def _find_outermost(
-    app: Application, session: SparkSession, planned: tuple[Planned, ...], tried: set[Output]
-) -> Output | None:
+def _count_marks(session: SparkSession, planned: tuple[Planned, ...]) -> tuple[Planned, ...]:
+    return tuple(replace(each, marks=count_marks(each.df, session)) for each in planned)
+
+
+def _find_outermost(app: Application, planned: tuple[Planned, ...], tried: set[Output]) -> Output | None:
     """The dataset to keep next, or None. Those below it may be executed once alone, once it is kept."""
     total, due = Counter[str](), Counter[str]()
     for each in planned:
-        marks = count_marks(each.df, session)
-        total += marks
-        due += marks if each.is_executed else Counter()
+        total.update(each.marks)
+        due.update(each.marks if each.is_executed else {})
     found: dict[int, Output] = {}
     for mark, times in total.items():
         owner = app.shelf.find_owner(mark)
@@ -140,7 +145,8 @@ def _keep_use(app: Application, deferred: Deferred, use: Use | None) -> None:
     rows = select_use(deferred.rows if counted is None else counted.df, use)
     (each,) = keep_inputs(app, deferred.rows.sparkSession, (Planned(deferred.output, rows, "keep", False),))
     opened = app.open_plan(each.df)
-    fill_kept(app, deferred, opened, counted, are_all=not use.conditions)
+    fused = order_steps(app, find_executed(app, each.marks))
+    fill_kept(app, deferred, opened, counted, fused=fused, are_all=not use.conditions)
     deferred.kept = KeptColumns(opened, use)
     # Over other datasets' columns, or rows, it is another plan than the one that readers have.
     deferred.in_any_plan = opened is deferred.rows

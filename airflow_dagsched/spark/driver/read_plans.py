@@ -1,8 +1,13 @@
-"""What frames' plans were found to take of marked datasets: it is read once, for a frame's plan does not change."""
+"""What frames' plans were found to take of marked datasets: it is read once, for a frame's plan does not change.
+
+Readers whose turns come at once look at each other's plans: who comes second waits for what the first finds.
+"""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
@@ -17,14 +22,26 @@ class ReadPlans:
     """Of one application."""
 
     def __init__(self) -> None:
-        self._found: WeakKeyDictionary[DataFrame, dict[str, Use | None]] = WeakKeyDictionary()
+        self._looks: WeakKeyDictionary[DataFrame, dict[str, _Look]] = WeakKeyDictionary()
+        self._guard = Lock()
 
     def find_use(self, df: DataFrame, handed: Handed) -> Use | None:
         """What ``df`` takes of the dataset; None: all."""
-        found = self._found.setdefault(df, {})
-        if handed.mark not in found:
-            found[handed.mark] = _read_plan(df, handed)
-        return found[handed.mark]
+        with self._guard:
+            look = self._looks.setdefault(df, {}).setdefault(handed.mark, _Look())
+        with look.guard:
+            if not look.is_over:
+                look.use, look.is_over = _read_plan(df, handed), True
+            return look.use
+
+
+@dataclass
+class _Look:
+    """One look at what a plan takes of one dataset."""
+
+    use: Use | None = None
+    is_over: bool = False
+    guard: Lock = field(default_factory=Lock)
 
 
 def _read_plan(df: DataFrame, handed: Handed) -> Use | None:

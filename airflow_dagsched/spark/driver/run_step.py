@@ -154,7 +154,7 @@ class Turn:
         # A lazy one last: what the jobs before it executed is known by then.
         for each in map(self._open_executed, sorted(ready, key=lambda each: not each.is_executed)):
             if each.is_executed:
-                self.executed |= find_executed(self.app, each.df, self.session)
+                self.executed |= find_executed(self.app, each.marks)
                 widen_session(self.app, self.session, self.spec.id, self.executed)
                 enter_session(self.session, self.spec.id, self._describe_job())
             self.parts[each.output.name] = materialise_part(self.app, self.session, each)

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from threading import Lock
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -162,6 +163,7 @@ class KeptColumns:
     use: Use
     _instead: dict[Any, Any] = field(default_factory=dict)
     """Node that is the dataset -> what stands there for it: mostly one for all readers."""
+    _guard: Lock = field(default_factory=Lock)
 
     def serves(self, use: Use) -> bool:
         """Whether all that is taken is kept."""
@@ -174,9 +176,11 @@ class KeptColumns:
         nodes = find_marked(plan, mark)
         if not nodes:
             return df
-        for node in nodes:
-            if node not in self._instead:
-                self._instead[node] = self._stand_in(node.output())
+        # Readers whose turns come at once do it once.
+        with self._guard:
+            for node in nodes:
+                if node not in self._instead:
+                    self._instead[node] = self._stand_in(node.output())
         return make_frame(replace_nodes(df, plan, {node: self._instead[node] for node in nodes}), df.sparkSession)
 
     def _stand_in(self, output: Any) -> Any:

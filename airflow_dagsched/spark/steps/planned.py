@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
@@ -28,6 +29,8 @@ class Planned:
     """All its rows, where ``df`` is some of them."""
     where: tuple[str, ...] = ()
     """What these fulfil, as SQL."""
+    marks: Mapping[str, int] = field(default_factory=dict)
+    """Marked dataset -> how often executing ``df`` would execute it, once what it reads is kept."""
 
     @property
     def is_executed(self) -> bool:
