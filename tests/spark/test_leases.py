@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,15 +59,23 @@ class Clock(MachineClock):
 
     def __init__(self) -> None:
         self.time = 1000.0
+        self.ends: list[Callable[[], None]] = []
 
     def now(self) -> float:
         return self.time
 
+    def every(self, seconds: float, do: Callable[[], None], name: str) -> Callable[[], None]:
+        self.ends.append(super().every(seconds, do, name))
+        return self.ends[-1]
+
 
 @pytest.fixture
-def clock() -> Clock:
-    """Stands still."""
-    return Clock()
+def clock() -> Iterator[Clock]:
+    """Stands still. Renewals of leases that nobody gave back end with the test."""
+    clock = Clock()
+    yield clock
+    for end in clock.ends:
+        end()
 
 
 def keeper(folder: Path, clock: Clock, run_id: str = "run", try_number: int = 1) -> Keeper:
