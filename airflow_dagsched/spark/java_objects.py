@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+_PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _HELPER = "org.apache.spark.api.python.PythonUtils"
 
 
@@ -25,6 +26,16 @@ def find_class(session: SparkSession | SparkContext, name: str) -> Any:
 @cache
 def _find(jvm: Any, name: str) -> Any:
     return getattr(jvm, name)
+
+
+def find_pattern(session: SparkSession, name: str) -> Any:
+    """Spark's mark of this name, by which a tree says in one word that a kind of node is nowhere in it."""
+    return _find_pattern(session._jvm, name)
+
+
+@cache
+def _find_pattern(jvm: Any, name: str) -> Any:
+    return getattr(_find(jvm, _PATTERN), name)()
 
 
 def find_object(session: SparkSession | SparkContext, name: str) -> Any:

@@ -35,7 +35,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.java_objects import find_class, find_object, iterate_items, make_scala_map, make_sequence
+from airflow_dagsched.spark.java_objects import (
+    find_class,
+    find_object,
+    find_pattern,
+    iterate_items,
+    make_scala_map,
+    make_sequence,
+)
 from airflow_dagsched.spark.session.sessions import make_frame
 
 NAMING = frozenset({
@@ -83,18 +90,28 @@ def unite_uses(found: Iterable[Use | None]) -> Use | None:
     return reduce(Use.unite, known, Use()) if len(known) == len(each) else None
 
 
-def find_marked(plan: Any, mark: str) -> list[Any]:
-    """The nodes of the analysed ``plan`` that are the dataset of this mark, in subqueries, too."""
+def find_marked(df: DataFrame, plan: Any, mark: str) -> list[Any]:
+    """The nodes of the analysed ``plan`` of ``df`` that are the dataset of this mark, in subqueries, too."""
+    patterns = [find_pattern(df.sparkSession, name) for name in ("SUBQUERY_ALIAS", "PLAN_EXPRESSION")]
+    return [*_iterate_marked(plan, mark, *patterns)]
+
+
+def _iterate_marked(plan: Any, mark: str, alias: Any, subquery: Any) -> Iterator[Any]:
+    if not plan.containsPattern(alias):
+        return
     if plan.nodeName() == "SubqueryAlias" and plan.alias() == mark:
-        return [plan]
-    below = (*iterate_items(plan.children()), *iterate_items(plan.subqueries()))
-    return [node for each in below for node in find_marked(each, mark)]
+        yield plan
+        return
+    below = (plan.children(), plan.subqueries()) if plan.containsPattern(subquery) else (plan.children(),)
+    for each in below:
+        for node in iterate_items(each):
+            yield from _iterate_marked(node, mark, alias, subquery)
 
 
 def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
     """What ``df`` takes of ``marked``, the dataset of this mark; None if it can't be told."""
     plan = df._jdf.queryExecution().analyzed()
-    nodes = find_marked(plan, mark)
+    nodes = find_marked(df, plan, mark)
     if not nodes:
         return Use()
     if not all(_is_whole(node, marked) for node in nodes):
@@ -102,20 +119,19 @@ def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
     leaf = make_leaf(marked)
     over = {node: _give_columns(df, leaf, node.output()) for node in nodes}
     looked_at = replace_nodes(df, plan, over)
-    pattern = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.trees.TreePattern").CURRENT_LIKE()
+    pattern = find_pattern(df.sparkSession, "CURRENT_LIKE")
     timely = bool(looked_at.containsPattern(pattern))
     if timely:
         looked_at = _hide_time(df, looked_at, pattern)
     optimised = make_frame(looked_at, df.sparkSession)._jdf.queryExecution().optimizedPlan()
-    attributes = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
-    named = _collect_named(optimised, attributes)
-    if named is None:
+    tree = _read_tree(optimised, find_pattern(df.sparkSession, "PLAN_EXPRESSION"))
+    if not all(_tells(each) for each in _iterate_nodes(tree)):
         return None
-    used = [column.exprId() for column in iterate_items(_unite(named, attributes.apply(optimised.output())).toSeq())]
+    taken = [columns for each in _iterate_nodes(tree) for columns in _list_taken(each)]
+    used = _unite(df, [*taken, optimised.outputSet()])
     # Those that are there now: who puts a subquery in twice gives the columns of the second other ids.
-    leaves = _find_leaves(optimised, leaf.rdd().id())
-    columns = [_index_columns(df, each.output()) for each, _ in leaves]
-    positions = frozenset(at for each in columns for column in used if (at := each.indexOf(column)) >= 0)
+    leaves = _find_leaves(tree, leaf.rdd().id())
+    positions = frozenset(at for each, _ in leaves for at in _place_columns(df, each, used))
     conditions = share_conditions(_read_conditions(df, each, filters) for each, filters in leaves)
     # What is asked of today asks for other rows tomorrow.
     return Use(positions, {} if conditions and timely else conditions)
@@ -173,7 +189,7 @@ class KeptColumns:
     def read(self, df: DataFrame, mark: str) -> DataFrame:
         """``df`` over what is kept of the dataset of this mark; the caller knows that it ``serves``."""
         plan = df._jdf.queryExecution().analyzed()
-        nodes = find_marked(plan, mark)
+        nodes = find_marked(df, plan, mark)
         if not nodes:
             return df
         # Readers whose turns come at once do it once.
@@ -231,9 +247,13 @@ def _give_columns(df: DataFrame, leaf: Any, output: Any) -> Any:
     return leaf.makeCopy(made)
 
 
-def _index_columns(df: DataFrame, output: Any) -> Any:
-    """The place of each column in ``output``, by its id."""
-    return find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")(output)
+def _place_columns(df: DataFrame, leaf: Any, used: Any) -> Iterator[int]:
+    """The places in ``leaf`` of those columns of it that are in the set ``used``, by their ids."""
+    places = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")(
+        leaf.output()
+    )
+    here = iterate_items(leaf.outputSet().intersect(used).toSeq())
+    return (places.indexOf(column.exprId()) for column in here)
 
 
 def _fill_columns(df: DataFrame, columns: list[Any]) -> Iterator[Any]:
@@ -263,40 +283,57 @@ def replace_nodes(df: DataFrame, plan: Any, over: Mapping[Any, Any]) -> Any:
     return plan.transformDownWithSubqueries(make_scala_map(df.sparkSession, over))
 
 
-def _collect_named(plan: Any, attributes: Any) -> Any:
-    """All columns that a node of the optimised ``plan`` takes; None where a node may take what it does not name.
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A node of a plan, and what is below it: asked for once."""
 
-    A leaf takes nothing.
+    plan: Any
+    name: str
+    children: tuple[_Node, ...]
+    subqueries: tuple[_Node, ...]
 
-    :param attributes: the class of sets of columns, in which they are told apart by their ids.
-    """
-    name, children = str(plan.nodeName()), [*iterate_items(plan.children())]
-    if children and name not in NAMING and name not in TAKING_ALL:
-        return None
-    subqueries = [*iterate_items(plan.subqueries())]
-    below = [_collect_named(each, attributes) for each in (*children, *subqueries)]
-    if None in below:
-        return None
+
+def _read_tree(plan: Any, subquery: Any) -> _Node:
+    """:param subquery: Spark's pattern of a plan with one, at its top or below; None: there is none."""
+    inside = subquery if subquery is not None and plan.containsPattern(subquery) else None
+    children = tuple(_read_tree(each, inside) for each in iterate_items(plan.children()))
+    subqueries = iterate_items(plan.subqueries()) if inside is not None else ()
+    return _Node(plan, str(plan.nodeName()), children, tuple(_read_tree(each, subquery) for each in subqueries))
+
+
+def _iterate_nodes(node: _Node) -> Iterator[_Node]:
+    yield node
+    for each in (*node.children, *node.subqueries):
+        yield from _iterate_nodes(each)
+
+
+def _tells(node: _Node) -> bool:
+    """Whether it is known what the node takes of what is below it."""
+    return not node.children or node.name in NAMING or node.name in TAKING_ALL
+
+
+def _list_taken(node: _Node) -> Iterator[Any]:
+    """Sets of the columns that the node takes. A leaf takes nothing, but what is asked in a subquery."""
+    if node.children or node.subqueries:
+        yield node.plan.references()
     # The rows of a subquery leave by its own output.
-    whole = [*subqueries, *(children if name in TAKING_ALL else [])]
-    return _unite(plan.references(), *below, *(attributes.apply(each.output()) for each in whole))
+    for each in (*node.subqueries, *(node.children if node.name in TAKING_ALL else ())):
+        yield each.plan.outputSet()
 
 
-def _unite(first: Any, *others: Any) -> Any:
-    """All columns of these sets."""
-    for each in others:
-        first = getattr(first, "$plus$plus")(each)
-    return first
+def _unite(df: DataFrame, columns: list[Any]) -> Any:
+    """All columns of these sets, in which they are told apart by their ids."""
+    attributes = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
+    return attributes.fromAttributeSets(make_sequence(df.sparkSession, columns))
 
 
-def _find_leaves(plan: Any, rdd: int, filters: tuple[Any, ...] = ()) -> list[tuple[Any, tuple[Any, ...]]]:
+def _find_leaves(node: _Node, rdd: int, filters: tuple[Any, ...] = ()) -> list[tuple[Any, tuple[Any, ...]]]:
     """The leaves over the RDD of this number, each with what is asked of its rows before anything else is done."""
-    name = plan.nodeName()
-    if name == "LogicalRDD":
-        return [(plan, filters)] if plan.rdd().id() == rdd else []
+    if node.name == "LogicalRDD":
+        return [(node.plan, filters)] if node.plan.rdd().id() == rdd else []
     # What is drawn by lot for each row would be drawn for others, if rows were let out before.
-    below = filters if name in ("Filter", "Project") else ()
-    below = (*below, plan.condition()) if name == "Filter" else below
-    below = below if below and plan.deterministic() else ()
-    leaves = [leaf for each in iterate_items(plan.children()) for leaf in _find_leaves(each, rdd, below)]
-    return leaves + [leaf for each in iterate_items(plan.subqueries()) for leaf in _find_leaves(each, rdd)]
+    below = filters if node.name in ("Filter", "Project") else ()
+    below = (*below, node.plan.condition()) if node.name == "Filter" else below
+    below = below if below and node.plan.deterministic() else ()
+    leaves = [leaf for each in node.children for leaf in _find_leaves(each, rdd, below)]
+    return leaves + [leaf for each in node.subqueries for leaf in _find_leaves(each, rdd)]

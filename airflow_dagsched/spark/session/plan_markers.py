@@ -17,7 +17,7 @@ from collections import Counter
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_dagsched.spark.java_objects import find_class
+from airflow_dagsched.spark.java_objects import find_pattern
 from airflow_dagsched.spark.session.sessions import rebind_frame
 
 _ALIAS = re.compile(r"SubqueryAlias `?(\w+__\d+)`?$", re.MULTILINE)
@@ -58,7 +58,6 @@ def _is_plain(node: str, rest: str) -> bool:
 def _has_callbacks(df: DataFrame) -> bool:
     """Whether the plan has functions of the author's, or ones that give other results another time."""
     plan = df._jdf.queryExecution().analyzed()
-    pattern = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.trees.TreePattern")
     # PLAN_EXPRESSION is a subquery, with a plan of its own.
-    kinds = (pattern.PYTHON_UDF(), pattern.SCALA_UDF(), pattern.PLAN_EXPRESSION())
+    kinds = (find_pattern(df.sparkSession, name) for name in ("PYTHON_UDF", "SCALA_UDF", "PLAN_EXPRESSION"))
     return not plan.deterministic() or any(plan.containsPattern(kind) for kind in kinds)
