@@ -75,7 +75,7 @@ def told(flow: Dataflow, seed: int) -> Settings:
     return Settings(apart=tuple(lists), max_steps_per_group=rng.choice([3, 4, 10, 1000]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(dataflows(most=60), clusters(), st.integers(0, 2**32))
 def test_plans_obey_and_the_checker_agrees(flow: Dataflow, cluster: Cluster, seed: int) -> None:
     asked = told(flow, seed)
@@ -89,7 +89,7 @@ def test_plans_obey_and_the_checker_agrees(flow: Dataflow, cluster: Cluster, see
     assert plan(flow, cluster, reordered) == made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(dataflows(most=60), st.integers(0, 2**32))
 def test_a_parse_obeys(flow: Dataflow, seed: int) -> None:
     asked = told(flow, seed)

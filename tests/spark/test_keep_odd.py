@@ -185,7 +185,7 @@ together = given(frames, flows, bases, st.sampled_from([1, 2]))
 quietly = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
-@settings(quietly, max_examples=25)
+@settings(quietly, max_examples=15)
 @together
 def test_random_flows_say_what_their_functions_say(
     spark: SparkSession, drawn: Any, chain: list[Reader], base: Base, slots: int
@@ -206,7 +206,7 @@ def test_many_random_flows(spark: SparkSession, drawn: Any, chain: list[Reader],
 MARK = "odd__0"
 
 
-@settings(quietly, max_examples=25)
+@settings(quietly, max_examples=15)
 @given(frames, st.lists(readers, min_size=1, max_size=4))
 def test_plans_over_what_is_kept_say_the_same(spark: SparkSession, drawn: Any, chains: list[Any]) -> None:
     """The types and names of each reader's columns, too, and its rows over the columns that all use."""
