@@ -33,6 +33,7 @@ from airflow_dagsched.launch.secrecy.private_files import write_file
 from airflow_dagsched.launch.secrecy.properties import read_properties, write_properties
 from airflow_dagsched.provider.submission.class_archive import JAVA_CRASHED, ClassArchive
 from airflow_dagsched.provider.submission.draining import Drained
+from airflow_dagsched.provider.submission.script_hints import find_hints
 from airflow_dagsched.provider.submission.submit_options import collect_options
 from airflow_dagsched.provider.warm.offer import HOST, RETAINED, Offer, build_request, store_request
 
@@ -102,7 +103,7 @@ class FollowedSubmit(SparkSubmitHook):
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
             self._file = Path(private, "spark.properties")
             write_file(self._file, settings.encode(), 0o600)
-            env = {**env, **given.environment, ENV_PROPERTIES: str(self._file)}
+            env = {**find_hints(submit, env), **env, **given.environment, ENV_PROPERTIES: str(self._file)}
             # A step's own processes print there, too: whatever the bytes, the task must not end over them.
             any_bytes = {"encoding": "utf-8", "errors": "backslashreplace"}
             # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
