@@ -20,12 +20,18 @@ def locate_spark_submit() -> Path | None:
     return Path(found) if found else None
 
 
+def find_home_script(spark_submit: Path) -> Path | None:
+    """The Python program that ``spark_submit`` has look for its Spark; None where it needs none."""
+    # Only the spark-submit that pip installs has this file beside it.
+    script = spark_submit.with_name("find_spark_home.py")
+    return script if script.is_file() else None
+
+
 def find_spark_home(spark_submit: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
     """Where ``spark_submit`` finds its Spark, as its own script ``find-spark-home`` goes about it."""
     if home := environment.get("SPARK_HOME"):  # as find-spark-home: it counts before all else
         return Path(home)
-    # Only the spark-submit that pip installs has this file beside it.
-    if not spark_submit.with_name("find_spark_home.py").is_file():
+    if find_home_script(spark_submit) is None:
         return spark_submit.parent.parent
     if environment.get(DRIVER_PYTHON, sys.executable) != sys.executable:
         return None  # the PySpark of another Python

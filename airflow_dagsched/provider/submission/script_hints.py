@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from airflow_dagsched.class_archives.spark_home import DRIVER_PYTHON, find_spark_home
+from airflow_dagsched.class_archives.spark_home import DRIVER_PYTHON, find_home_script, find_spark_home
 from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
 
 HOME = "SPARK_HOME"
@@ -34,9 +34,9 @@ def find_hints(spark_submit: Path, environment: Mapping[str, str]) -> dict[str, 
 
 def _find_home(spark_submit: Path, environment: Mapping[str, str]) -> Path | None:
     """What its Python would find; None where that is not sure, or where the script needs none."""
-    script = spark_submit.with_name("find_spark_home.py")
+    script = find_home_script(spark_submit)
     # The script's Python is this one only where somebody says so.
-    if not script.is_file() or (environment.get(DRIVER_PYTHON) or environment.get("PYSPARK_PYTHON")) != sys.executable:
+    if script is None or (environment.get(DRIVER_PYTHON) or environment.get("PYSPARK_PYTHON")) != sys.executable:
         return None
     home = find_spark_home(spark_submit, environment)
     if home is None or not (home / "bin" / "spark-submit").is_file() or not (home / "jars").is_dir():

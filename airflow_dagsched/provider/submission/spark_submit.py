@@ -103,7 +103,7 @@ class FollowedSubmit(SparkSubmitHook):
         with tempfile.TemporaryDirectory(prefix=PRIVATE) as private:
             self._file = Path(private, "spark.properties")
             write_file(self._file, settings.encode(), 0o600)
-            env = {**find_hints(submit, env), **env, **given.environment, ENV_PROPERTIES: str(self._file)}
+            env = {**env, **find_hints(submit, env), **given.environment, ENV_PROPERTIES: str(self._file)}
             # A step's own processes print there, too: whatever the bytes, the task must not end over them.
             any_bytes = {"encoding": "utf-8", "errors": "backslashreplace"}
             # A session of its own: a signal to its group reaches Java, and the Python processes of its steps.
