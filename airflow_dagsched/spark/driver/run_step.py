@@ -173,8 +173,9 @@ class Turn:
         began = time.monotonic()
         self._keep_whole(find_deferred(self.app, frames, self.session))
         if df is not None:
-            owners = {shelf.find_owner(mark) for mark in count_marks(df, self.session)}
-            self.executed |= {owner.step for owner in owners if owner is not None}
+            marks = count_marks(df, self.session)
+            self.executed |= find_executed(self.app, marks)
+            owners = {shelf.find_owner(mark) for mark in marks}
             inputs = [each for each in inputs if each in owners]
         for each in inputs:
             keep_lazy_whole(self.app, each)

@@ -249,9 +249,8 @@ def _give_columns(df: DataFrame, leaf: Any, output: Any) -> Any:
 
 def _place_columns(df: DataFrame, leaf: Any, used: Any) -> Iterator[int]:
     """The places in ``leaf`` of those columns of it that are in the set ``used``, by their ids."""
-    places = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")(
-        leaf.output()
-    )
+    sequence = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")
+    places = sequence(leaf.output())
     here = iterate_items(leaf.outputSet().intersect(used).toSeq())
     return (places.indexOf(column.exprId()) for column in here)
 
