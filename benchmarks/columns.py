@@ -29,6 +29,7 @@ from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.spark.driver.engine import run_group
+from airflow_dagsched.spark.session.opening import start_spark
 from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.version import __version__
 from benchmarks import data, machine
@@ -127,9 +128,8 @@ def _make_payload() -> Payload:
 
 
 def open_session() -> SparkSession:
-    """Java as a launch task chooses it for an application of this length."""
-    builder = SparkSession.builder.master(MASTER).config("spark.ui.showConsoleProgress", "false")
-    spark = builder.config(map=dict(LIGHT)).getOrCreate()
+    """As a launch task starts an application of this length."""
+    spark = start_spark(settings={"spark.master": MASTER, "spark.ui.showConsoleProgress": "false", **LIGHT})
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from airflow_dagsched.launch.class_archive.recipe import join_options, list_using_options
+from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
 
 _HOME = tempfile.mkdtemp(prefix="dagsched-airflow-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
@@ -24,6 +25,6 @@ os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 _CLASSES = Path(sys.prefix) / "classes.jsa"
 _ARCHIVE = list_using_options("dynamic", str(_CLASSES)) if _CLASSES.exists() else ()
-os.environ.setdefault("SPARK_SUBMIT_OPTS", join_options("-XX:TieredStopAtLevel=1", _ARCHIVE))
+os.environ.setdefault("SPARK_SUBMIT_OPTS", join_options(LIGHT_COMPILER, _ARCHIVE))
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 os.environ["AIRFLOW__DAGSCHED__CLASS_ARCHIVE"] = "off"

@@ -1,0 +1,28 @@
+"""What Java makes of the options that choose its compiler."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+
+from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
+
+JAVA = shutil.which("java", path=os.pathsep.join((f"{os.environ.get('JAVA_HOME')}/bin", os.environ["PATH"])))
+
+
+def read_flags(options: str) -> dict[str, str]:
+    """What the Java of this machine runs with, by the names of its flags."""
+    assert JAVA is not None
+    command = [JAVA, *options.split(), "-XX:+PrintFlagsFinal", "-version"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return dict(re.findall(r"^ *\w+ (\w+) += (\S*)", told, re.MULTILINE))
+
+
+def test_the_quick_compiler_has_the_room_of_both():
+    """An application that stays for many runs goes on compiling, as it would with Java's own choice."""
+    own, light, bare = (read_flags(options) for options in ("", LIGHT_COMPILER, "-XX:TieredStopAtLevel=1"))
+    assert light["TieredStopAtLevel"] == "1"
+    assert light["ReservedCodeCacheSize"] == own["ReservedCodeCacheSize"]
+    assert int(bare["ReservedCodeCacheSize"]) < int(own["ReservedCodeCacheSize"]), "the option is needed no more"
