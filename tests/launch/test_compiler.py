@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 
+from airflow_dagsched.class_archives.spark_home import find_java
 from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
-
-JAVA = shutil.which("java", path=os.pathsep.join((f"{os.environ.get('JAVA_HOME')}/bin", os.environ["PATH"])))
 
 
 def read_flags(options: str) -> dict[str, str]:
     """What the Java of this machine runs with, by the names of its flags."""
-    assert JAVA is not None
-    command = [JAVA, *options.split(), "-XX:+PrintFlagsFinal", "-version"]
+    java = find_java(os.environ)
+    assert java is not None
+    command = [str(java), *options.split(), "-XX:+PrintFlagsFinal", "-version"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return dict(re.findall(r"^ *\w+ (\w+) += (\S*)", told, re.MULTILINE))
 
