@@ -6,11 +6,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from py4j.java_gateway import JavaPackage, java_import  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
-from airflow_dagsched.spark.session.opening import leave_out_checksums
+from airflow_dagsched.spark.session.opening import leave_out_checksums, look_up_names_once
+from tests.spark.messages import count_messages
 
 pytestmark = pytest.mark.spark
 
@@ -43,6 +47,26 @@ def test_a_checksum_of_what_was_there_goes_with_it(light: SparkSession, tmp_path
     local = hadoop.FileSystem.getLocal(light._jsc.hadoopConfiguration())
     local.create(hadoop.Path(str(tmp_path / "file")), True).close()
     assert list_names(tmp_path) == {"file"}
+
+
+def test_names_are_looked_up_once(spark: SparkSession):
+    """Which class a name is, and whether it has a method: PySpark asks with each call."""
+    look_up_names_once()
+    look_up_names_once()
+    first = sf.col("id")
+    with count_messages(spark) as sent:
+        second = sf.col("id") + 1
+    assert [command for command in sent if command.startswith("r")] == []
+    assert spark.range(3).select(first + second).collect() == [(1,), (3,), (5,)]
+
+
+def test_a_name_that_is_imported_later_is_found(spark: SparkSession):
+    """What was no class yet is asked for again."""
+    look_up_names_once()
+    jvm: Any = spark._jvm
+    assert isinstance(jvm.ArrayDeque, JavaPackage)
+    java_import(jvm, "java.util.ArrayDeque")
+    assert jvm.ArrayDeque().size() == 0
 
 
 CODE = """

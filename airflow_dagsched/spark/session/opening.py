@@ -8,6 +8,7 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any
 
+from py4j.java_gateway import JavaClass, JavaMember, JVMView  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession, types
 
@@ -22,6 +23,7 @@ NUMPY_CONVERTERS = ("NumpyScalarConverter", "NumpyArrayConverter")
 def start_spark(secrets: Iterable[str] = (), settings: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
     """The session of an application of this process's own, which shows no ``secrets``."""
     look_for_numpy_late()
+    look_up_names_once()
     options = {**settings, **redact_settings(secrets)}
     spark = open_first_session(SparkContext.getOrCreate(SparkConf().setAll([*options.items()])), options)
     leave_out_checksums(spark)
@@ -45,6 +47,31 @@ def _ask_with_numpy(original: Callable[[Any, Any], bool]) -> Callable[[Any, Any]
         return "numpy" in sys.modules and original(self, obj)
 
     return can_convert
+
+
+def look_up_names_once() -> None:
+    """Have Python ask Java only once which class a name stands for, or whether a class has that method.
+
+    PySpark asks for both with each of its calls: ``col("a")`` takes thirteen messages with Java, seven of them for
+    names. For a name without its package Java looks through all its jars, in one package after the other.
+    """
+    for kind, known in ((JVMView, JavaClass), (JavaClass, JavaMember)):
+        if not hasattr(kind.__getattr__, "__wrapped__"):
+            kind.__getattr__ = _remember(kind.__getattr__, known)
+
+
+def _remember(original: Callable[[Any, str], Any], known: type) -> Callable[[Any, str], Any]:
+    """:param known: of what is found, what stays what it is."""
+
+    @wraps(original)
+    def look_up(self: Any, name: str) -> Any:
+        found = original(self, name)
+        if isinstance(found, known):
+            # Of this one from now on, without another look: Python looks here first.
+            self.__dict__[name] = found
+        return found
+
+    return look_up
 
 
 def leave_out_checksums(spark: SparkSession) -> None:

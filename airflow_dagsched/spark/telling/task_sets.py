@@ -15,7 +15,7 @@ class TaskSets:
 
     def __init__(self, spark: SparkSession) -> None:
         self._sc: Any = spark.sparkContext._jsc.sc()
-        self.task_cores = int(spark.sparkContext.getConf().get("spark.task.cpus", "1") or 1)
+        self.task_cores = int(spark.sparkContext._conf.get("spark.task.cpus", "1") or 1)
         """Cores that each task takes."""
 
     def look(self, steps: Iterable[str]) -> Mapping[str, Tasks]:

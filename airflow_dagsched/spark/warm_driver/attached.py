@@ -13,7 +13,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from airflow_dagsched.spark.session.late_ml import register_ml_late
-from airflow_dagsched.spark.session.opening import look_for_numpy_late
+from airflow_dagsched.spark.session.opening import look_for_numpy_late, look_up_names_once
 from airflow_dagsched.spark.session.private_fields import read_private
 from airflow_dagsched.spark.session.redaction import list_redactions
 
@@ -38,6 +38,7 @@ def attach_session(secrets: Iterable[str], lost: str = "") -> SparkSession:
     if lost:
         raise ApplicationLost(lost)
     look_for_numpy_late()
+    look_up_names_once()
     register_ml_late()
     SparkContext._ensure_initialized()
     gateway: Any = SparkContext._gateway
