@@ -1,8 +1,8 @@
-"""Java's classes, and Scala's collections, from Python."""
+"""Java's classes, and Scala's collections and functions, from Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +54,50 @@ def make_sequence(session: SparkSession, items: list[Any]) -> Any:
     return find_class(session, _HELPER).toSeq(items)
 
 
-def make_scala_map(session: SparkSession | SparkContext, items: Mapping[Any, Any]) -> Any:
+def make_scala_map(session: SparkSession | SparkContext, pairs: Iterable[tuple[Any, Any]]) -> Any:
     """Scala's map of these: a function of its keys, and so a rule for trees that is none of Python's."""
     table = find_class(session, "java.util.HashMap")()
-    for key, value in items.items():
+    for key, value in pairs:
         table.put(key, value)
     return find_class(session, _HELPER).toScalaMap(table)
+
+
+def find_function(session: SparkSession, owner: str, method: str, returns: str) -> Any:
+    """Scala's function that calls this method, without arguments, of what it is given. Classes by their whole names.
+
+    ::
+
+        plan.map(function)      one message, where a walk takes four for each node
+
+    Java makes each once in a process, out of a handle to the method.
+    """
+    return _call_method(session._jvm, owner, method, returns)
+
+
+def find_identity(session: SparkSession) -> Any:
+    """Scala's function that returns what it is given."""
+    return _return_given(session._jvm)
+
+
+@cache
+def _call_method(jvm: Any, owner: str, method: str, returns: str) -> Any:
+    kind = getattr(jvm, "java.lang.invoke.MethodType").methodType(_find_kind(jvm, returns))
+    return _make_function(jvm, _handles(jvm).publicLookup().findVirtual(_find_kind(jvm, owner), method, kind))
+
+
+@cache
+def _return_given(jvm: Any) -> Any:
+    return _make_function(jvm, _handles(jvm).identity(_find_kind(jvm, "java.lang.Object")))
+
+
+def _make_function(jvm: Any, handle: Any) -> Any:
+    proxies = getattr(jvm, "java.lang.invoke.MethodHandleProxies")
+    return proxies.asInterfaceInstance(_find_kind(jvm, "scala.Function1"), handle)
+
+
+def _handles(jvm: Any) -> Any:
+    return getattr(jvm, "java.lang.invoke.MethodHandles")
+
+
+def _find_kind(jvm: Any, name: str) -> Any:
+    return getattr(jvm, name)._java_lang_class

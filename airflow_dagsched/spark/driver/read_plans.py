@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
 
-from airflow_dagsched.spark.session.plan_columns import Use, find_use
+from airflow_dagsched.spark.session.plan_columns import BlankLeaf, Use, find_use
 from airflow_dagsched.spark.steps.step_results import Handed
 
 log = logging.getLogger(__name__)
@@ -23,6 +23,7 @@ class ReadPlans:
 
     def __init__(self) -> None:
         self._looks: WeakKeyDictionary[DataFrame, dict[str, _Look]] = WeakKeyDictionary()
+        self._leaves: WeakKeyDictionary[DataFrame, BlankLeaf] = WeakKeyDictionary()
         self._guard = Lock()
 
     def find_use(self, df: DataFrame, handed: Handed) -> Use | None:
@@ -31,8 +32,22 @@ class ReadPlans:
             look = self._looks.setdefault(df, {}).setdefault(handed.mark, _Look())
         with look.guard:
             if not look.is_over:
-                look.use, look.is_over = _read_plan(df, handed), True
+                look.use, look.is_over = self._read_plan(df, handed), True
             return look.use
+
+    def _read_plan(self, df: DataFrame, handed: Handed) -> Use | None:
+        try:
+            return find_use(df, handed.content, handed.mark, self._find_leaf)
+        except Exception as error:  # noqa: BLE001 - a plan that can't be read costs time, never an answer
+            log.debug("what is used of %s is not known: %s", handed.output, error)
+            return None
+
+    def _find_leaf(self, content: DataFrame) -> BlankLeaf:
+        with self._guard:
+            leaf = self._leaves.get(content)
+            if leaf is None:
+                leaf = self._leaves[content] = BlankLeaf(content)
+            return leaf
 
 
 @dataclass
@@ -42,11 +57,3 @@ class _Look:
     use: Use | None = None
     is_over: bool = False
     guard: Lock = field(default_factory=Lock)
-
-
-def _read_plan(df: DataFrame, handed: Handed) -> Use | None:
-    try:
-        return find_use(df, handed.content, handed.mark)
-    except Exception as error:  # noqa: BLE001 - a plan that can't be read costs time, never an answer
-        log.debug("what is used of %s is not known: %s", handed.output, error)
-        return None

@@ -35,7 +35,7 @@ def hold_back(rows: DataFrame) -> DataFrame:
 def give_back(df: DataFrame, held: Mapping[str, DataFrame]) -> DataFrame:
     """``df`` over the rows that were held back, by the marks that their datasets carry in it."""
     plan = df._jdf.queryExecution().analyzed()
-    over = {node: _stand_in(rows, node) for mark, rows in held.items() for node in find_marked(df, plan, mark)}
+    over = [(node, _stand_in(rows, node)) for mark, rows in held.items() for node in find_marked(df, plan, mark)]
     return make_frame(replace_nodes(df, plan, over), df.sparkSession) if over else df
 
 

@@ -56,7 +56,7 @@ def open_first_session(sc: SparkContext, options: dict[str, str]) -> SparkSessio
     if ML in sys.modules or SEEN.was_seen or _is_extended(sc) or not _is_ml_alone(sc):
         return SparkSession(sc, options=options)
     jvm: Any = sc._jvm
-    none, nothing = find_object(sc, "scala.None"), make_scala_map(sc, {})
+    none, nothing = find_object(sc, "scala.None"), make_scala_map(sc, [])
     make = SparkSession._get_j_spark_session_class(jvm)
     # Spark's own constructors run the services; this one takes what they would have added. Its settings are the
     # context's, which has the options.
@@ -66,7 +66,8 @@ def open_first_session(sc: SparkContext, options: dict[str, str]) -> SparkSessio
 
 def _is_extended(sc: SparkContext) -> bool:
     """Whether an author's Java code may be there."""
-    conf = sc.getConf()
+    # Not by ``getConf``: it copies all of them, each by two messages with Java.
+    conf = sc._conf
     path = leave_out_unsigned(conf.get(DRIVER_CLASS_PATH, ""))
     return bool(path) or any(conf.get(name, "") for name in ADDING)
 

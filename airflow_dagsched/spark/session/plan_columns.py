@@ -19,16 +19,17 @@ asks it again.
 
 The time of the look is not that of the execution: it is looked at as a value that nobody knows.
 
-A plan is read only as far as each of its nodes is known to name all that it takes; of another none is known.
+A plan is read (``plan_parts``) only as far as each of its nodes is known to name all that it takes; of another none is
+known.
 
 Each word with Java is a message there and back, and each object that comes back a third: nothing here goes over all
-columns of a dataset more than once.
+nodes of a plan, or over all columns of a dataset more than once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from threading import Lock
 from typing import Any
@@ -44,19 +45,6 @@ from airflow_dagsched.spark.java_objects import (
     make_sequence,
 )
 from airflow_dagsched.spark.session.sessions import make_frame
-
-NAMING = frozenset({
-    "Aggregate", "ArrowEvalPython", "BatchEvalPython", "CollectMetrics", "Expand", "Filter", "Generate", "GlobalLimit",
-    "Join", "LocalLimit", "Offset", "Project", "RebalancePartitions", "Repartition", "RepartitionByExpression",
-    "Sample", "Sort", "Window", "WindowGroupLimit",
-})  # fmt: skip
-"""Nodes whose expressions name every column below that their rows, or the order of these, depend on."""
-TAKING_ALL = frozenset({
-    "FlatMapCoGroupsInArrow", "FlatMapCoGroupsInPandas", "FlatMapGroupsInArrow", "FlatMapGroupsInPandas", "MapInArrow",
-    "MapInPandas", "Union", "CTERelationDef", "WithCTE",
-})  # fmt: skip
-"""Nodes that take all there is below, by its position."""
-
 
 Columns = frozenset[int]
 """Positions in a dataset."""
@@ -92,49 +80,75 @@ def unite_uses(found: Iterable[Use | None]) -> Use | None:
 
 def find_marked(df: DataFrame, plan: Any, mark: str) -> list[Any]:
     """The nodes of the analysed ``plan`` of ``df`` that are the dataset of this mark, in subqueries, too."""
-    patterns = [find_pattern(df.sparkSession, name) for name in ("SUBQUERY_ALIAS", "PLAN_EXPRESSION")]
-    return [*_iterate_marked(plan, mark, *patterns)]
+    from airflow_dagsched.spark.session.plan_nodes import list_aliased, list_plans  # each start pays for an import
+
+    session = df.sparkSession
+    aliased = [node for part in list_plans(session, plan) for node in list_aliased(session, part)]
+    return [node for node in aliased if node.alias() == mark]
 
 
-def _iterate_marked(plan: Any, mark: str, alias: Any, subquery: Any) -> Iterator[Any]:
-    if not plan.containsPattern(alias):
-        return
-    if plan.nodeName() == "SubqueryAlias" and plan.alias() == mark:
-        yield plan
-        return
-    below = (plan.children(), plan.subqueries()) if plan.containsPattern(subquery) else (plan.children(),)
-    for each in below:
-        for node in iterate_items(each):
-            yield from _iterate_marked(node, mark, alias, subquery)
+class BlankLeaf:
+    """What plans are looked at over, in the place of a marked dataset: its columns, of which Spark knows nothing."""
+
+    def __init__(self, marked: DataFrame) -> None:
+        self._leaf = make_leaf(marked)
+        self._given: dict[tuple[str, ...], Any] = {}
+        self.rdd = int(self._leaf.rdd().id())
+        """The leaf is known by it, whatever becomes of its columns."""
+
+    def give_columns(self, df: DataFrame, output: Any) -> Any:
+        """The leaf with these columns for its own, under the names and ids that they have in the plan of ``df``."""
+        ids = _list_ids(df, output)
+        if ids not in self._given:
+            self._given[ids] = _give_columns(df, self._leaf, output)
+        return self._given[ids]
 
 
-def find_use(df: DataFrame, marked: DataFrame, mark: str) -> Use | None:
-    """What ``df`` takes of ``marked``, the dataset of this mark; None if it can't be told."""
-    plan = df._jdf.queryExecution().analyzed()
+def find_use(
+    df: DataFrame, marked: DataFrame, mark: str, find_leaf: Callable[[DataFrame], BlankLeaf] = BlankLeaf
+) -> Use | None:
+    """What ``df`` takes of ``marked``, the dataset of this mark; None if it can't be told.
+
+    :param find_leaf: gives the leaf of ``marked``: who looks at several plans has one for all of them.
+    """
+    session, plan = df.sparkSession, df._jdf.queryExecution().analyzed()
     nodes = find_marked(df, plan, mark)
     if not nodes:
         return Use()
     if not all(_is_whole(node, marked) for node in nodes):
         return None
-    leaf = make_leaf(marked)
-    over = {node: _give_columns(df, leaf, node.output()) for node in nodes}
-    looked_at = replace_nodes(df, plan, over)
-    pattern = find_pattern(df.sparkSession, "CURRENT_LIKE")
-    timely = bool(looked_at.containsPattern(pattern))
-    if timely:
-        looked_at = _hide_time(df, looked_at, pattern)
-    optimised = make_frame(looked_at, df.sparkSession)._jdf.queryExecution().optimizedPlan()
-    tree = _read_tree(optimised, find_pattern(df.sparkSession, "PLAN_EXPRESSION"))
-    if not all(_tells(each) for each in _iterate_nodes(tree)):
-        return None
-    taken = [columns for each in _iterate_nodes(tree) for columns in _list_taken(each)]
-    used = _unite(df, [*taken, optimised.outputSet()])
-    # Those that are there now: who puts a subquery in twice gives the columns of the second other ids.
-    leaves = _find_leaves(tree, leaf.rdd().id())
-    positions = frozenset(at for each, _ in leaves for at in _place_columns(df, each, used))
-    conditions = share_conditions(_read_conditions(df, each, filters) for each, filters in leaves)
+    leaf = find_leaf(marked)
+    plan = replace_nodes(df, plan, [(node, leaf.give_columns(df, node.output())) for node in nodes])
+    times = find_pattern(session, "CURRENT_LIKE")
+    if not plan.containsPattern(times):
+        return _read_use(df, plan, leaf)
+    use = _read_use(df, _hide_time(df, plan, times), leaf)
     # What is asked of today asks for other rows tomorrow.
-    return Use(positions, {} if conditions and timely else conditions)
+    return replace(use, conditions={}) if use is not None and use.conditions else use
+
+
+def _read_use(df: DataFrame, plan: Any, leaf: BlankLeaf) -> Use | None:
+    """What ``plan``, once it is optimised, takes of ``leaf``."""
+    from airflow_dagsched.spark.session.plan_nodes import list_plans
+    from airflow_dagsched.spark.session.plan_parts import find_leaves, list_taken, names_all, read_part
+
+    session = df.sparkSession
+    optimised = make_frame(plan, session)._jdf.queryExecution().optimizedPlan()
+    parts = [read_part(session, each) for each in list_plans(session, optimised)]
+    if not all(map(names_all, parts)):
+        return None
+    taken = {column for each in parts for column in list_taken(session, each)}
+    # Those that are there now: who puts a subquery in twice gives the columns of the second other ids.
+    leaves = [found for each in parts for found in find_leaves(each, leaf.rdd)]
+    columns = [enumerate(_list_ids(df, node.output())) for node, _ in leaves]
+    positions = frozenset(at for each in columns for at, column in each if column in taken)
+    return Use(positions, share_conditions(_read_conditions(df, node, filters) for node, filters in leaves))
+
+
+def _list_ids(df: DataFrame, columns: Any) -> tuple[str, ...]:
+    from airflow_dagsched.spark.session.plan_nodes import list_ids
+
+    return (*list_ids(df.sparkSession, columns),)
 
 
 def _hide_time(df: DataFrame, plan: Any, pattern: Any) -> Any:
@@ -143,7 +157,7 @@ def _hide_time(df: DataFrame, plan: Any, pattern: Any) -> Any:
     return hide_time(df, plan, pattern)
 
 
-def _read_conditions(df: DataFrame, leaf: Any, filters: tuple[Any, ...]) -> Conditions:
+def _read_conditions(df: DataFrame, leaf: Any, filters: list[Any]) -> Conditions:
     if not filters:
         return {}
     from airflow_dagsched.spark.session.plan_conditions import read_conditions
@@ -177,8 +191,8 @@ class KeptColumns:
     df: DataFrame
     """Persisted; it has what ``use`` takes, and nothing else."""
     use: Use
-    _instead: dict[Any, Any] = field(default_factory=dict)
-    """Node that is the dataset -> what stands there for it: mostly one for all readers."""
+    _instead: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    """The ids of the dataset's columns in a plan -> what stands there for it: mostly one for all readers."""
     _guard: Lock = field(default_factory=Lock)
 
     def serves(self, use: Use) -> bool:
@@ -192,12 +206,16 @@ class KeptColumns:
         nodes = find_marked(df, plan, mark)
         if not nodes:
             return df
+        over = [(node, self._find_instead(node.output())) for node in nodes]
+        return make_frame(replace_nodes(df, plan, over), df.sparkSession)
+
+    def _find_instead(self, output: Any) -> Any:
+        ids = _list_ids(self.df, output)
         # Readers whose turns come at once do it once.
         with self._guard:
-            for node in nodes:
-                if node not in self._instead:
-                    self._instead[node] = self._stand_in(node.output())
-        return make_frame(replace_nodes(df, plan, {node: self._instead[node] for node in nodes}), df.sparkSession)
+            if ids not in self._instead:
+                self._instead[ids] = self._stand_in(output)
+            return self._instead[ids]
 
     def _stand_in(self, output: Any) -> Any:
         """The columns ``output``: those that are kept, and a constant for each other one."""
@@ -247,14 +265,6 @@ def _give_columns(df: DataFrame, leaf: Any, output: Any) -> Any:
     return leaf.makeCopy(made)
 
 
-def _place_columns(df: DataFrame, leaf: Any, used: Any) -> Iterator[int]:
-    """The places in ``leaf`` of those columns of it that are in the set ``used``, by their ids."""
-    sequence = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")
-    places = sequence(leaf.output())
-    here = iterate_items(leaf.outputSet().intersect(used).toSeq())
-    return (places.indexOf(column.exprId()) for column in here)
-
-
 def _fill_columns(df: DataFrame, columns: list[Any]) -> Iterator[Any]:
     """For each of ``columns`` a constant in its place, of its type, which it might have held."""
     literal = find_object(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.Literal")
@@ -277,62 +287,6 @@ def project_columns(df: DataFrame, columns: list[Any], plan: Any) -> Any:
     return project(make_sequence(df.sparkSession, columns), plan)
 
 
-def replace_nodes(df: DataFrame, plan: Any, over: Mapping[Any, Any]) -> Any:
+def replace_nodes(df: DataFrame, plan: Any, over: Iterable[tuple[Any, Any]]) -> Any:
     """The ``plan`` of ``df`` with other nodes in the place of some, in subqueries, too."""
     return plan.transformDownWithSubqueries(make_scala_map(df.sparkSession, over))
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A node of a plan, and what is below it: asked for once."""
-
-    plan: Any
-    name: str
-    children: tuple[_Node, ...]
-    subqueries: tuple[_Node, ...]
-
-
-def _read_tree(plan: Any, subquery: Any) -> _Node:
-    """:param subquery: Spark's pattern of a plan with one, at its top or below; None: there is none."""
-    inside = subquery if subquery is not None and plan.containsPattern(subquery) else None
-    children = tuple(_read_tree(each, inside) for each in iterate_items(plan.children()))
-    subqueries = iterate_items(plan.subqueries()) if inside is not None else ()
-    return _Node(plan, str(plan.nodeName()), children, tuple(_read_tree(each, subquery) for each in subqueries))
-
-
-def _iterate_nodes(node: _Node) -> Iterator[_Node]:
-    yield node
-    for each in (*node.children, *node.subqueries):
-        yield from _iterate_nodes(each)
-
-
-def _tells(node: _Node) -> bool:
-    """Whether it is known what the node takes of what is below it."""
-    return not node.children or node.name in NAMING or node.name in TAKING_ALL
-
-
-def _list_taken(node: _Node) -> Iterator[Any]:
-    """Sets of the columns that the node takes. A leaf takes nothing, but what is asked in a subquery."""
-    if node.children or node.subqueries:
-        yield node.plan.references()
-    # The rows of a subquery leave by its own output.
-    for each in (*node.subqueries, *(node.children if node.name in TAKING_ALL else ())):
-        yield each.plan.outputSet()
-
-
-def _unite(df: DataFrame, columns: list[Any]) -> Any:
-    """All columns of these sets, in which they are told apart by their ids."""
-    attributes = find_class(df.sparkSession, "org.apache.spark.sql.catalyst.expressions.AttributeSet")
-    return attributes.fromAttributeSets(make_sequence(df.sparkSession, columns))
-
-
-def _find_leaves(node: _Node, rdd: int, filters: tuple[Any, ...] = ()) -> list[tuple[Any, tuple[Any, ...]]]:
-    """The leaves over the RDD of this number, each with what is asked of its rows before anything else is done."""
-    if node.name == "LogicalRDD":
-        return [(node.plan, filters)] if node.plan.rdd().id() == rdd else []
-    # What is drawn by lot for each row would be drawn for others, if rows were let out before.
-    below = filters if node.name in ("Filter", "Project") else ()
-    below = (*below, node.plan.condition()) if node.name == "Filter" else below
-    below = below if below and node.plan.deterministic() else ()
-    leaves = [leaf for each in node.children for leaf in _find_leaves(each, rdd, below)]
-    return leaves + [leaf for each in node.subqueries for leaf in _find_leaves(each, rdd)]

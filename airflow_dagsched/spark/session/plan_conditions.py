@@ -12,13 +12,14 @@ it fail where it is asked of all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from airflow_dagsched.spark.java_objects import find_class, iterate_items, make_scala_map
+from airflow_dagsched.spark.session.plan_nodes import list_names, split_condition
 from airflow_dagsched.spark.session.sessions import make_frame
 
 TOTAL = frozenset({
@@ -29,16 +30,32 @@ TOTAL = frozenset({
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 
 
-def read_conditions(df: DataFrame, leaf: Any, filters: Iterable[Any]) -> dict[Any, Any]:
+class Canonical:
+    """An expression as equal ones are equal. Java is asked for its hash once, and not for each place in a table."""
+
+    __slots__ = ("_expression", "_hash")
+
+    def __init__(self, expression: Any) -> None:
+        self._expression = expression.canonicalized()
+        self._hash = hash(self._expression)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Canonical) and self._hash == other._hash and self._expression == other._expression
+
+
+def read_conditions(df: DataFrame, leaf: Any, filters: Iterable[Any]) -> dict[Canonical, Any]:
     """Those of ``filters``, which stand above ``leaf``, that ask for columns of it alone and cannot fail.
 
     Returns ``Conditions``: see ``plan_columns``.
     """
     columns = find_class(df.sparkSession, f"{_EXPRESSIONS}.package$AttributeSeq")(leaf.output())
     bind = find_class(df.sparkSession, f"{_EXPRESSIONS}.BindReferences").bindReference
-    parts = (part for condition in filters for part in _split(condition))
+    parts = (part for condition in filters for part in iterate_items(split_condition(df.sparkSession, condition)))
     bound = (bind(part, columns, True) for part in parts)
-    return {each.canonicalized(): each for each in bound if _is_total(each)}
+    return {Canonical(each): each for each in bound if TOTAL.issuperset(list_names(df.sparkSession, each))}
 
 
 def filter_rows(df: DataFrame, conditions: Mapping[Any, Any]) -> DataFrame:
@@ -53,21 +70,7 @@ def filter_rows(df: DataFrame, conditions: Mapping[Any, Any]) -> DataFrame:
 
 def put_columns(df: DataFrame, condition: Any, columns: Callable[[int], Any]) -> Any:
     """The ``condition`` over these columns in the places of the dataset's positions."""
-    leaves = (leaf for leaf in iterate_items(condition.collectLeaves()) if _get_kind(leaf) == "BoundReference")
-    return condition.transform(make_scala_map(df.sparkSession, {leaf: columns(leaf.ordinal()) for leaf in leaves}))
-
-
-def _split(condition: Any) -> Iterator[Any]:
-    if _get_kind(condition) != "And":
-        yield condition
-        return
-    yield from _split(condition.left())
-    yield from _split(condition.right())
-
-
-def _is_total(condition: Any) -> bool:
-    return _get_kind(condition) in TOTAL and all(map(_is_total, iterate_items(condition.children())))
-
-
-def _get_kind(expression: Any) -> str:
-    return str(expression.getClass().getSimpleName())
+    leaves = condition.collectLeaves()
+    names = enumerate(list_names(df.sparkSession, leaves))
+    places = (leaves.apply(at) for at, name in names if name == "BoundReference")
+    return condition.transform(make_scala_map(df.sparkSession, ((leaf, columns(leaf.ordinal())) for leaf in places)))

@@ -29,7 +29,7 @@ def hide_time(df: DataFrame, plan: Any, pattern: Any) -> Any:
     times = {*_find_times(plan, pattern)}
     # Each its own: the date of one zone is not that of another.
     unknown = {time: bound(at, time.dataType(), time.nullable()) for at, time in enumerate(times)}
-    return plan.transformAllExpressionsWithSubqueries(make_scala_map(df.sparkSession, unknown))
+    return plan.transformAllExpressionsWithSubqueries(make_scala_map(df.sparkSession, unknown.items()))
 
 
 def _find_times(plan: Any, pattern: Any) -> Iterator[Any]:

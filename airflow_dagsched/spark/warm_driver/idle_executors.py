@@ -66,7 +66,7 @@ class IdleExecutors:
             self._sc.schedulerBackend().killExecutors(there, False, False, True)
 
     def _ask_for(self, count: int) -> None:
-        self._sc.requestTotalExecutors(count, 0, make_scala_map(self._spark, {}))
+        self._sc.requestTotalExecutors(count, 0, make_scala_map(self._spark, []))
 
 
 def choose_target(master: str, conf: Any, sizes: Mapping[str, float]) -> int:
