@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _HELPER = "org.apache.spark.api.python.PythonUtils"
+_HANDLES = "java.lang.invoke.MethodHandles"
 
 
 def find_class(session: SparkSession | SparkContext, name: str) -> Any:
@@ -81,23 +82,20 @@ def find_identity(session: SparkSession) -> Any:
 
 @cache
 def _call_method(jvm: Any, owner: str, method: str, returns: str) -> Any:
-    kind = getattr(jvm, "java.lang.invoke.MethodType").methodType(_find_kind(jvm, returns))
-    return _make_function(jvm, _handles(jvm).publicLookup().findVirtual(_find_kind(jvm, owner), method, kind))
+    kind = _find(jvm, "java.lang.invoke.MethodType").methodType(_find_kind(jvm, returns))
+    lookup = _find(jvm, _HANDLES).publicLookup()
+    return _make_function(jvm, lookup.findVirtual(_find_kind(jvm, owner), method, kind))
 
 
 @cache
 def _return_given(jvm: Any) -> Any:
-    return _make_function(jvm, _handles(jvm).identity(_find_kind(jvm, "java.lang.Object")))
+    return _make_function(jvm, _find(jvm, _HANDLES).identity(_find_kind(jvm, "java.lang.Object")))
 
 
 def _make_function(jvm: Any, handle: Any) -> Any:
-    proxies = getattr(jvm, "java.lang.invoke.MethodHandleProxies")
+    proxies = _find(jvm, "java.lang.invoke.MethodHandleProxies")
     return proxies.asInterfaceInstance(_find_kind(jvm, "scala.Function1"), handle)
 
 
-def _handles(jvm: Any) -> Any:
-    return getattr(jvm, "java.lang.invoke.MethodHandles")
-
-
 def _find_kind(jvm: Any, name: str) -> Any:
-    return getattr(jvm, name)._java_lang_class
+    return _find(jvm, name)._java_lang_class

@@ -148,7 +148,7 @@ def _read_use(df: DataFrame, plan: Any, leaf: BlankLeaf) -> Use | None:
 def _list_ids(df: DataFrame, columns: Any) -> tuple[str, ...]:
     from airflow_dagsched.spark.session.plan_nodes import list_ids
 
-    return (*list_ids(df.sparkSession, columns),)
+    return list_ids(df.sparkSession, columns)
 
 
 def _hide_time(df: DataFrame, plan: Any, pattern: Any) -> Any:

@@ -25,7 +25,7 @@ def list_plans(session: SparkSession, plan: Any) -> list[Any]:
     return [plan, *(iterate_items(plan.subqueriesAll()) if with_subqueries else ())]
 
 
-def list_names(session: SparkSession, tree: Any) -> list[str]:
+def list_names(session: SparkSession, tree: Any) -> tuple[str, ...]:
     """What kinds of nodes are in ``tree``, or in Scala's sequence of nodes: each before those below it."""
     name = find_function(session, f"{_CATALYST}.trees.TreeNode", "nodeName", "java.lang.String")
     return _split(tree.map(name))
@@ -42,7 +42,7 @@ def list_aliased(session: SparkSession, plan: Any) -> list[Any]:
     return [nodes.apply(at) for at, name in enumerate(names) if name == "SubqueryAlias"]
 
 
-def list_references(session: SparkSession, plan: Any) -> list[str]:
+def list_references(session: SparkSession, plan: Any) -> tuple[str, ...]:
     """The ids of all columns that nodes of ``plan`` name, but those that they make."""
     kinds = f"{_CATALYST}.plans.QueryPlan", "references", f"{_CATALYST}.expressions.AttributeSet"
     sets = plan.map(find_function(session, *kinds))
@@ -50,7 +50,7 @@ def list_references(session: SparkSession, plan: Any) -> list[str]:
     return list_ids(session, together.toSeq())
 
 
-def list_ids(session: SparkSession, columns: Any) -> list[str]:
+def list_ids(session: SparkSession, columns: Any) -> tuple[str, ...]:
     """The ids of ``columns``, Scala's sequence, as texts."""
     kinds = f"{_CATALYST}.expressions.NamedExpression", "exprId", f"{_CATALYST}.expressions.ExprId"
     return _split(columns.map(find_function(session, *kinds)))
@@ -62,6 +62,6 @@ def split_condition(session: SparkSession, condition: Any) -> Any:
     return predicates.splitConjunctivePredicates(condition)
 
 
-def _split(sequence: Any) -> list[str]:
+def _split(sequence: Any) -> tuple[str, ...]:
     text = str(sequence.mkString(_SEPARATOR))
-    return text.split(_SEPARATOR) if text else []
+    return tuple(text.split(_SEPARATOR)) if text else ()

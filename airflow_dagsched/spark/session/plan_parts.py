@@ -48,8 +48,8 @@ class Part:
 
 def read_part(session: SparkSession, plan: Any) -> Part:
     """What is in ``plan``."""
-    names, leaves = list_names(session, plan), list_names(session, plan.collectLeaves())
-    return Part(plan, (*names,), list_nodes(session, plan), (*leaves,))
+    leaves = list_names(session, plan.collectLeaves())
+    return Part(plan, list_names(session, plan), list_nodes(session, plan), leaves)
 
 
 def names_all(part: Part) -> bool:
