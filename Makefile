@@ -46,7 +46,7 @@ test-system: .venv/installed $(CLASSES)
 
 # Of tests/spark what meets Spark's own ways: stores, leases and commits are files to it, whatever its version.
 ON_EACH_SPARK := $(addprefix tests/spark/test_,driver.py engine.py python_functions.py keep.py path_tables.py other_tables.py \
-	catalog_tables.py partition_filters.py reads.py repeat.py rehearse.py narrow_rows.py plan_parts.py)
+	catalog_tables.py partition_filters.py reads.py repeat.py rehearse.py narrow_rows.py plan_parts.py cache_filling.py)
 
 test-versions:
 	@$(WITH_JAVA) for version in $$(grep -v '^#' tools/spark_versions.txt); do \

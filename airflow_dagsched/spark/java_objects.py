@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -80,11 +80,28 @@ def find_identity(session: SparkSession) -> Any:
     return _return_given(session._jvm)
 
 
+def make_action(session: SparkSession, target: Any, *calls: tuple[str, str, str]) -> Any:
+    """Scala's function of no arguments: it calls a method of ``target``, the next one of what that returns, and so on.
+
+    For what has to run inside another call to Java. Java wraps what it throws, if that is no ``RuntimeException``.
+
+    :param calls: of each method its class, its name and the class of what it returns, by their whole names.
+    """
+    jvm = session._jvm
+    handles = _find(jvm, _HANDLES)
+    handle = reduce(handles.filterReturnValue, [_find_method(jvm, *call) for call in calls])
+    return _make_function(jvm, handle.bindTo(target), "scala.Function0")
+
+
 @cache
 def _call_method(jvm: Any, owner: str, method: str, returns: str) -> Any:
+    return _make_function(jvm, _find_method(jvm, owner, method, returns))
+
+
+@cache
+def _find_method(jvm: Any, owner: str, method: str, returns: str) -> Any:
     kind = _find(jvm, "java.lang.invoke.MethodType").methodType(_find_kind(jvm, returns))
-    lookup = _find(jvm, _HANDLES).publicLookup()
-    return _make_function(jvm, lookup.findVirtual(_find_kind(jvm, owner), method, kind))
+    return _find(jvm, _HANDLES).publicLookup().findVirtual(_find_kind(jvm, owner), method, kind)
 
 
 @cache
@@ -92,10 +109,10 @@ def _return_given(jvm: Any) -> Any:
     return _make_function(jvm, _find(jvm, _HANDLES).identity(_find_kind(jvm, "java.lang.Object")))
 
 
-def _make_function(jvm: Any, handle: Any) -> Any:
+def _make_function(jvm: Any, handle: Any, kind: str = "scala.Function1") -> Any:
     proxies = _find(jvm, "java.lang.invoke.MethodHandleProxies")
-    return proxies.asInterfaceInstance(_find_kind(jvm, "scala.Function1"), handle)
+    return proxies.asInterfaceInstance(_find_kind(jvm, kind), handle)
 
 
 def _find_kind(jvm: Any, name: str) -> Any:
-    return _find(jvm, name)._java_lang_class
+    return _find(jvm, "java.lang.Long").TYPE if name == "long" else _find(jvm, name)._java_lang_class

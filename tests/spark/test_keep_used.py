@@ -97,6 +97,29 @@ def test_rows_that_no_reader_takes_are_not_kept(spark: SparkSession, tmp_path: P
     assert rows(spark, ran, "two") == [(2 * at,) for at in range(10, 20)]
 
 
+def test_readers_of_a_dataset_with_a_hint_for_joins(spark: SparkSession, tmp_path: Path) -> None:
+    """wide, to be broadcast -> one, two."""
+    flow = Flow()
+
+    def wide(spark):
+        return spark.range(20).selectExpr("id", *(f"id * {at} as c{at}" for at in range(5))).hint("broadcast")
+
+    def one(spark, wide):
+        return spark.range(5).join(wide, "id").select("id", "c1")
+
+    def two(wide):
+        return wide.select("c2").where("c2 > 30")
+
+    flow.step(wide)
+    flow.step(one, store=("",))
+    flow.step(two, store=("",))
+    ran = run(spark, tmp_path, flow)
+    assert ran.states == {"one": "success", "two": "success", "wide": "success"}
+    assert kept_columns(ran) == 3
+    assert rows(spark, ran, "one") == [(at, at) for at in range(5)]
+    assert rows(spark, ran, "two") == [(2 * at,) for at in range(16, 20)]
+
+
 def test_who_asks_for_other_rows_has_all_kept(spark: SparkSession, tmp_path: Path, wide: Wide) -> None:
     def one(wide):
         return wide.where("c1 > 9").select("c2")

@@ -136,6 +136,18 @@ def over_kept(df: DataFrame, marked: DataFrame, use: Use) -> DataFrame:
         kept.unpersist()
 
 
+def test_a_hint_for_joins_is_kept_with_the_rows(spark: SparkSession) -> None:
+    """Spark puts it above what it has of the dataset."""
+    marked = spark.range(9).selectExpr("id as a", "id as b", "id as c").hint("broadcast").alias(MARK)
+    df = spark.range(9).join(marked, sf.col("id") == sf.col("b")).select("id", "b")
+    use = find_use(df, marked, MARK)
+    assert use is not None
+    assert use.columns == {1}
+    over = over_kept(df, marked, use)
+    assert "rightHint=(strategy=broadcast)" in over._jdf.queryExecution().optimizedPlan().toString()
+    assert sorted(over.collect()) == [(at, at) for at in range(9)]
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(readers, min_size=1, max_size=3), st.integers(0, 99), st.sampled_from(SHARED))
 def test_readers_say_the_same_over_what_they_take(

@@ -12,7 +12,7 @@ from airflow_dagsched.launch.protocol.events import LeftOut
 from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.outputs.commits import Committed, Narrowing
 from airflow_dagsched.spark.session.observed import count_all
-from airflow_dagsched.spark.session.plan_columns import measure_kept, select_columns
+from airflow_dagsched.spark.session.plan_columns import select_columns
 from airflow_dagsched.spark.session.plan_markers import is_bare_scan
 from airflow_dagsched.spark.steps.lineage import Mode
 from airflow_dagsched.spark.steps.planned import Planned
@@ -111,10 +111,11 @@ def materialise_part(app: Application, session: SparkSession, each: Planned) -> 
         case "write":
             return _write_part(app, session, each)
         case "keep":
+            from airflow_dagsched.spark.session.cache_filling import fill_cache  # each start pays for an import
+
             app.shelf.put_kept(each.output, each.df)
-            # Fills the cache: every partition is computed to be counted.
-            rows = each.df.count()
-            return Part("keep", rows=rows, width=estimate_width(each.df), kept_bytes=measure_kept(each.df))
+            kept = fill_cache(each.df)
+            return Part("keep", rows=kept.rows, width=estimate_width(each.df), kept_bytes=kept.size)
         case "run":
             return Part("run", rows=run_all(each.df), width=estimate_width(each.df))
         case "defer":

@@ -26,6 +26,7 @@ from airflow_dagsched.spark.driver.application import Application
 from airflow_dagsched.spark.driver.failures import describe_failure, read_text
 from airflow_dagsched.spark.driver.materialise import materialise_part, plan_parts
 from airflow_dagsched.spark.driver.run_step import make_entry
+from airflow_dagsched.spark.session.cache_filling import fill_cache
 from airflow_dagsched.spark.session.capture_output import end_lines
 from airflow_dagsched.spark.session.current import limit_reads, work_for
 from airflow_dagsched.spark.session.dataframe_cache import Kept
@@ -82,7 +83,7 @@ class Rounds:
         self._kept.keep_frame(leaf)
         self._now.append(leaf)
         # Executed now: the next iteration stands on it, and ``until`` may ask it anything.
-        leaf.count()
+        fill_cache(leaf)
         return leaf
 
     def turn_over(self) -> None:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from threading import Lock
 from typing import Any
 
@@ -44,7 +44,7 @@ from airflow_dagsched.spark.java_objects import (
     make_scala_map,
     make_sequence,
 )
-from airflow_dagsched.spark.session.sessions import make_frame
+from airflow_dagsched.spark.session.sessions import make_frame, plan_anew
 
 Columns = frozenset[int]
 """Positions in a dataset."""
@@ -217,25 +217,20 @@ class KeptColumns:
                 self._instead[ids] = self._stand_in(output)
             return self._instead[ids]
 
+    @cached_property
+    def _plan(self) -> Any:
+        """The kept rows, under the hints that they were given for joins."""
+        return plan_anew(self.df).withCachedData()
+
     def _stand_in(self, output: Any) -> Any:
         """The columns ``output``: those that are kept, and a constant for each other one."""
         columns = dict(enumerate(iterate_items(output)))
         there = make_sequence(self.df.sparkSession, [columns[at] for at in sorted(self.use.columns)])
-        relation = _find_relation(self.df).withOutput(there)
+        kept = self._plan.collectLeaves().head()
+        relation = replace_nodes(self.df, self._plan, [(kept, kept.withOutput(there))])
         filled = _fill_columns(self.df, [column for at, column in columns.items() if at not in self.use.columns])
         named = [column if at in self.use.columns else next(filled) for at, column in columns.items()]
         return project_columns(self.df, named, relation)
-
-
-def measure_kept(kept: DataFrame) -> int:
-    """Bytes of what is persisted of ``kept``, which was executed."""
-    return int(_find_relation(kept).stats().sizeInBytes())
-
-
-def _find_relation(kept: DataFrame) -> Any:
-    # A new execution, for Spark looks for what is cached only once in each.
-    again = make_frame(kept._jdf.queryExecution().analyzed(), kept.sparkSession)
-    return again._jdf.queryExecution().withCachedData()
 
 
 def _is_whole(node: Any, marked: DataFrame) -> bool:

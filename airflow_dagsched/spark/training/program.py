@@ -15,6 +15,7 @@ from pyspark.sql.functions import udf
 from airflow_dagsched.spark.driver.stop import Launcher, stop_now, stop_spark
 from airflow_dagsched.spark.session.executors import make_counter
 from airflow_dagsched.spark.session.opening import start_spark
+from airflow_dagsched.spark.session.cache_filling import fill_cache
 from airflow_dagsched.spark.session.plan_columns import find_use
 
 LOOK_S = 1.0
@@ -75,7 +76,7 @@ def list_queries() -> tuple[str, ...]:
 def keep_and_shuffle(spark: SparkSession, folder: Path) -> None:
     """Rows in memory, read again, in other partitions; what a reader takes of them."""
     rows = _make_rows(spark).persist()
-    rows.count()
+    fill_cache(rows)
     ranked = rows.selectExpr("*", "row_number() over (partition by part order by amount desc) rank")
     ranked.repartition(2, "part").coalesce(1).sortWithinPartitions("id").write.mode("overwrite").parquet(str(folder))
     rows.unionByName(rows).dropDuplicates(["word"]).limit(5).collect()
