@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
 from airflow_dagsched.spark.driver.stop import Launcher, stop_now, stop_spark
+from airflow_dagsched.spark.session.cache_filling import fill_cache
 from airflow_dagsched.spark.session.executors import make_counter
 from airflow_dagsched.spark.session.opening import start_spark
-from airflow_dagsched.spark.session.cache_filling import fill_cache
 from airflow_dagsched.spark.session.plan_columns import find_use
 
 LOOK_S = 1.0
