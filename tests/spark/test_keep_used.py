@@ -120,6 +120,30 @@ def test_readers_of_a_dataset_with_a_hint_for_joins(spark: SparkSession, tmp_pat
     assert rows(spark, ran, "two") == [(2 * at,) for at in range(16, 20)]
 
 
+def test_readers_that_clear_sparks_cache(spark: SparkSession, tmp_path: Path, wide: Wide) -> None:
+    """wide -> one, two, three: what is kept is forgotten before the last two have read it."""
+
+    def one(wide):
+        return wide.select("c1")
+
+    def two(spark, wide):
+        wide.limit(1).collect()
+        spark.catalog.clearCache()
+        return wide.select("c2").where("c2 > 4")
+
+    def three(spark, wide):
+        spark.catalog.clearCache()
+        return wide.alias("x").join(wide.alias("y"), "id").select("x.c3")
+
+    for each in (one, two, three):
+        wide.flow.step(each, store=("",))
+    ran = run(spark, tmp_path, wide.flow)
+    assert ran.ok, ran.done
+    assert rows(spark, ran, "one") == [(at,) for at in range(20)]
+    assert rows(spark, ran, "two") == [(2 * at,) for at in range(3, 20)]
+    assert rows(spark, ran, "three") == [(3 * at,) for at in range(20)]
+
+
 def test_who_asks_for_other_rows_has_all_kept(spark: SparkSession, tmp_path: Path, wide: Wide) -> None:
     def one(wide):
         return wide.where("c1 > 9").select("c2")
