@@ -1,11 +1,16 @@
-"""Random frames: columns of every type, null or not, some of one name, some with dots and backticks in their names."""
+"""Random frames: columns of every type, null or not, some of one name, some with dots and backticks in their names.
+
+What was done last is what a step returns: mostly columns were chosen, but it may be anything.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
 NAMES = (
@@ -56,15 +61,42 @@ class OddColumn:
 
 
 columns = st.builds(OddColumn, st.sampled_from(NAMES), st.sampled_from(KINDS), st.sampled_from([0, 0, 1, 2, 3]))
-frames = st.tuples(st.lists(columns, min_size=4, max_size=12), st.integers(0, 99))
-"""The columns of a frame, and a seed for its values."""
 
 
-def make_frame(spark: SparkSession, drawn: tuple[list[OddColumn], int], count: int = 9) -> DataFrame:
+def _read_view(df: DataFrame) -> DataFrame:
+    df.createOrReplaceTempView("odd")
+    return df.sparkSession.sql("select /*+ broadcast(odd) */ * from odd")
+
+
+Last = Literal["columns", "hint", "partitions", "order", "limit", "sample", "observe", "union", "cache", "view"]
+LAST: dict[Last, Callable[[DataFrame], DataFrame]] = {
+    "columns": lambda df: df,
+    "hint": lambda df: df.hint("broadcast"),
+    "partitions": lambda df: df.repartition(2),
+    "order": lambda df: df.orderBy(sf.monotonically_increasing_id()),
+    "limit": lambda df: df.limit(5),
+    "sample": lambda df: df.sample(0.7, 7),
+    "observe": lambda df: df.observe(Observation(), sf.count(sf.lit(1)).alias("rows")),
+    "union": lambda df: df.union(df),
+    "cache": lambda df: df.cache(),
+    "view": _read_view,
+}
+"""What is done last."""
+
+
+frames = st.tuples(
+    st.lists(columns, min_size=4, max_size=12),
+    st.integers(0, 99),
+    st.one_of(st.just("columns"), st.sampled_from([*LAST])),
+)
+"""The columns of a frame, a seed for its values, and what is done last."""
+
+
+def make_frame(spark: SparkSession, drawn: tuple[list[OddColumn], int, Last], count: int = 9) -> DataFrame:
     """The rows."""
-    chosen, seed = drawn
+    chosen, seed, last = drawn
     values = [sf.expr(each.write(seed + at)).alias(each.name) for at, each in enumerate(chosen)]
-    return spark.range(count).coalesce(1).select(*values)
+    return LAST[last](spark.range(count).coalesce(1).select(*values))
 
 
 def make_storable(df: DataFrame) -> DataFrame:
