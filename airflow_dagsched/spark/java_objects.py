@@ -83,7 +83,8 @@ def find_identity(session: SparkSession) -> Any:
 def make_action(session: SparkSession, target: Any, *calls: tuple[str, str, str]) -> Any:
     """Scala's function of no arguments: it calls a method of ``target``, the next one of what that returns, and so on.
 
-    For what has to run inside another call to Java. Java wraps what it throws, if that is no ``RuntimeException``.
+    For what has to run inside another call to Java. Java wraps what it throws, if that is neither a
+    ``RuntimeException`` nor an ``Error``.
 
     :param calls: of each method its class, its name and the class of what it returns, by their whole names.
     """

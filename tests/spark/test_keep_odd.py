@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 
 from airflow_dagsched.launch.protocol.events import ColumnsRead, MadeAgain
 from airflow_dagsched.spark.session.plan_columns import KeptColumns, find_use, select_use, unite_uses
+from airflow_dagsched.spark.session.sessions import plan_anew
 from tests.spark.odd_frames import frames, make_frame, make_storable, number_columns
 from tests.spark.readers import Op, collect, read, readers
 from tests.spark.running import Flow, Ran, run
@@ -215,7 +216,8 @@ def test_plans_over_what_is_kept_say_the_same(spark: SparkSession, drawn: Any, c
     known = [(df, each) for df, each in found if each is not None]
     together = unite_uses(each for _, each in known)
     assert together is not None
-    kept = KeptColumns(select_use(marked, together).persist(), together)
+    persisted = select_use(marked, together).persist()
+    kept = KeptColumns(persisted, together, plan_anew(persisted).withCachedData())
     for df, _ in known:
         over = kept.read(df, MARK)
         assert over.schema == df.schema

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from airflow_dagsched.spark.session.plan_columns import KeptColumns, Use, find_use, select_use, unite_uses
+from airflow_dagsched.spark.session.sessions import plan_anew
 from tests.spark.readers import collect, make_rows, read, readers
 
 MARK = "wide__0"
@@ -130,7 +131,7 @@ def over_kept(df: DataFrame, marked: DataFrame, use: Use) -> DataFrame:
     """``df`` over what is used, persisted; Spark finds it by its plan afterwards."""
     kept = select_use(marked, use).persist()
     try:
-        return KeptColumns(kept, use).read(df, MARK)
+        return KeptColumns(kept, use, plan_anew(kept).withCachedData()).read(df, MARK)
     finally:
         # What was found is in the plan.
         kept.unpersist()
@@ -146,6 +147,17 @@ def test_a_hint_for_joins_is_kept_with_the_rows(spark: SparkSession) -> None:
     over = over_kept(df, marked, use)
     assert "rightHint=(strategy=broadcast)" in over._jdf.queryExecution().optimizedPlan().toString()
     assert sorted(over.collect()) == [(at, at) for at in range(9)]
+
+
+def test_a_reader_of_what_is_kept_no_more_computes_it(spark: SparkSession) -> None:
+    """Somebody has cleared Spark's cache while the rows were made; what is kept of their parts is not taken for them."""
+    part = spark.range(9).selectExpr("id as a", "id + 1 as b").persist()
+    part.count()
+    marked = part.selectExpr("a", "b", "a + b as c").alias(MARK)
+    df, use = marked.select("b"), Use(frozenset({1}))
+    gone = select_use(marked, use)
+    assert KeptColumns(gone, use, plan_anew(gone).withCachedData()).read(df, MARK) is df
+    part.unpersist()
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

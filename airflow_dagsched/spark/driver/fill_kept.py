@@ -28,7 +28,7 @@ def fill_kept(
     *,
     fused: tuple[str, ...],
     are_all: bool,
-) -> None:
+) -> Filled:
     """Execute ``rows`` of the dataset, and keep them: the turn of its step is complete then. Raises ``RowsFailed``.
 
     :param counted: all rows of the dataset, where ``rows`` are some of them, and it is known how many there are.
@@ -59,6 +59,7 @@ def fill_kept(
         for line in part.describe():
             print(f"{f'{output.name}: ' if output.name else ''}kept {line}")
     call.turn.add_kept(output.name, part, time.monotonic() - began, fused)
+    return kept
 
 
 def _make_part(deferred: Deferred, rows: DataFrame, kept: Filled, whole: int | None, *, are_all: bool) -> Part:

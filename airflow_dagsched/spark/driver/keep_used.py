@@ -25,6 +25,7 @@ from airflow_dagsched.spark.session.current import work_for
 from airflow_dagsched.spark.session.observed import count_all
 from airflow_dagsched.spark.session.plan_columns import KeptColumns, Use, select_use, unite_uses
 from airflow_dagsched.spark.session.plan_markers import count_marks
+from airflow_dagsched.spark.session.sessions import plan_anew
 from airflow_dagsched.spark.steps.deferred import Deferred
 from airflow_dagsched.spark.steps.planned import Planned
 
@@ -83,7 +84,7 @@ def _keep_lazy(
     (kept,) = keep_inputs(app, session, (Planned(output, rows, "keep", False),))
     opened = app.open_plan(kept.df)
     app.shelf.keep_beside(output, opened)
-    there = KeptColumns(opened, use)
+    there = KeptColumns(opened, use, plan_anew(opened).withCachedData())
     return tuple(replace(each, df=there.read(each.df, handed.mark)) for each in planned)
 
 
@@ -146,8 +147,8 @@ def _keep_use(app: Application, deferred: Deferred, use: Use | None) -> None:
     (each,) = keep_inputs(app, deferred.rows.sparkSession, (Planned(deferred.output, rows, "keep", False),))
     opened = app.open_plan(each.df)
     fused = order_steps(app, find_executed(app, each.marks))
-    fill_kept(app, deferred, opened, counted, fused=fused, are_all=not use.conditions)
-    deferred.kept = KeptColumns(opened, use)
+    filled = fill_kept(app, deferred, opened, counted, fused=fused, are_all=not use.conditions)
+    deferred.kept = KeptColumns(opened, use, filled.plan)
     # Over other datasets' columns, or rows, it is another plan than the one that readers have.
     deferred.in_any_plan = opened is deferred.rows
 

@@ -5,7 +5,8 @@
     count      a plan above the kept rows: three jobs, and Spark plans it anew after each
     here       one job: each partition is computed and kept, and its rows are counted on the way
 
-In both ways the rows' own plan is on Spark's page of queries, and who listens to queries hears of it.
+In both ways the rows' own plan is on Spark's page of queries, and who listens to queries hears of it; here, of a
+failure that Java has wrapped.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.spark.java_objects import find_class, find_object, make_action
+from airflow_dagsched.spark.session.plan_columns import find_relation
 from airflow_dagsched.spark.session.sessions import plan_anew
 
-ACTION = "keep"
-"""The name of this action, for who listens to queries."""
+_ACTION = "keep"
+"""The name of this action: for who listens to queries, and of its stages."""
 _BUILDER, _RDD = "org.apache.spark.sql.execution.columnar.CachedRDDBuilder", "org.apache.spark.rdd.RDD"
 # The rows in batches, as they are kept. Nobody needs to know how many batches there are, but it takes them all.
 _COMPUTE = ((_BUILDER, "cachedColumnBuffers", _RDD), (_RDD, "count", "long"))
@@ -34,40 +36,44 @@ class Filled:
     rows: int
     size: int
     """Bytes."""
+    plan: Any
+    """Java's plan, in which Spark has found what it keeps."""
 
 
 def fill_cache(kept: DataFrame) -> Filled:
     """Compute and keep all rows of ``kept``, which is persisted. Raises what any action on it would."""
     execution = plan_anew(kept)
     plan = execution.withCachedData()
-    rows = _compute(kept.sparkSession, execution, plan.collectLeaves().head())
-    return Filled(kept.count() if rows is None else rows, int(plan.stats().sizeInBytes()))
+    relation = find_relation(plan)
+    # None, where a step beside has cleared Spark's cache since: then nothing can be filled.
+    rows = None if relation is None else _compute(kept.sparkSession, execution, relation.cacheBuilder())
+    return Filled(kept.count() if rows is None else rows, int(plan.stats().sizeInBytes()), plan)
 
 
-def _compute(session: SparkSession, execution: Any, relation: Any) -> int | None:
-    """Run the job; how many rows there are, where Spark is sure of it.
-
-    :param relation: the kept rows: all of the plan but hints for joins, unless Spark's cache was cleared meanwhile.
-    """
-    if relation.nodeName() != "InMemoryRelation":
-        return None
-    builder = relation.cacheBuilder()
-    # Spark 4.0 adds up rows of each time that a partition is computed: twice, where an executor was lost.
+def _compute(session: SparkSession, execution: Any, builder: Any) -> int | None:
+    """Run the job; how many rows there are, where Spark is sure of it."""
+    # Before 4.2 Spark adds up rows each time that a partition is computed: twice, where an executor was lost.
     if "materializedRowCount" not in dir(builder):
         return None
     _execute(session, execution, make_action(session, builder, *_COMPUTE))
-    return int(builder.materializedRowCount()) if builder.isCachedColumnBuffersLoaded() else None
+    # Asked before the other: none are counted, and loaded, any more once somebody has cleared the cache.
+    rows = int(builder.materializedRowCount())
+    return rows if builder.isCachedColumnBuffersLoaded() else None
 
 
 def _execute(session: SparkSession, execution: Any, action: Any) -> None:
     """Run ``action`` with the settings of the session, as an action of ``execution``."""
-    queries = find_object(session, "org.apache.spark.sql.execution.SQLExecution")
+    queries, context = find_object(session, "org.apache.spark.sql.execution.SQLExecution"), session.sparkContext._jsc
+    # Else its stages are named after Java's way to call a handle.
+    context.setCallSite(_ACTION)
     try:
-        queries.withNewExecutionId(execution, find_class(session, "scala.Some")(ACTION), action)
+        queries.withNewExecutionId(execution, find_class(session, "scala.Some")(_ACTION), action)
         return
     except Py4JJavaError as error:
         thrown = error.java_exception
         if thrown.getClass().getName() != _WRAPPED:
             raise
+    finally:
+        context.clearCallSite()
     # Thrown by Java once more, without what it was wrapped in: so PySpark knows it, as it does an action's.
     find_class(session, "scala.util.Failure")(thrown.getCause()).get()

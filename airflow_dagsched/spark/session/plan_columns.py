@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import reduce
 from threading import Lock
 from typing import Any
 
@@ -44,7 +44,7 @@ from airflow_dagsched.spark.java_objects import (
     make_scala_map,
     make_sequence,
 )
-from airflow_dagsched.spark.session.sessions import make_frame, plan_anew
+from airflow_dagsched.spark.session.sessions import make_frame
 
 Columns = frozenset[int]
 """Positions in a dataset."""
@@ -191,6 +191,8 @@ class KeptColumns:
     df: DataFrame
     """Persisted; it has what ``use`` takes, and nothing else."""
     use: Use
+    plan: Any
+    """Of ``df``, in which Spark has found the rows that it keeps."""
     _instead: dict[tuple[str, ...], Any] = field(default_factory=dict)
     """The ids of the dataset's columns in a plan -> what stands there for it: mostly one for all readers."""
     _guard: Lock = field(default_factory=Lock)
@@ -201,36 +203,41 @@ class KeptColumns:
         return use.columns <= self.use.columns and (asked is None or all(each in asked for each in kept))
 
     def read(self, df: DataFrame, mark: str) -> DataFrame:
-        """``df`` over what is kept of the dataset of this mark; the caller knows that it ``serves``."""
-        plan = df._jdf.queryExecution().analyzed()
+        """``df`` over what is kept of the dataset of this mark; the caller knows that it ``serves``.
+
+        As it is, where nothing is kept any more: then it computes what it takes.
+        """
+        plan, relation = df._jdf.queryExecution().analyzed(), find_relation(self.plan)
         nodes = find_marked(df, plan, mark)
-        if not nodes:
+        if relation is None or not nodes:
             return df
-        over = [(node, self._find_instead(node.output())) for node in nodes]
+        over = [(node, self._find_instead(relation, node.output())) for node in nodes]
         return make_frame(replace_nodes(df, plan, over), df.sparkSession)
 
-    def _find_instead(self, output: Any) -> Any:
+    def _find_instead(self, relation: Any, output: Any) -> Any:
         ids = _list_ids(self.df, output)
         # Readers whose turns come at once do it once.
         with self._guard:
             if ids not in self._instead:
-                self._instead[ids] = self._stand_in(output)
+                self._instead[ids] = self._stand_in(relation, output)
             return self._instead[ids]
 
-    @cached_property
-    def _plan(self) -> Any:
-        """The kept rows, under the hints that they were given for joins."""
-        return plan_anew(self.df).withCachedData()
-
-    def _stand_in(self, output: Any) -> Any:
+    def _stand_in(self, relation: Any, output: Any) -> Any:
         """The columns ``output``: those that are kept, and a constant for each other one."""
         columns = dict(enumerate(iterate_items(output)))
         there = make_sequence(self.df.sparkSession, [columns[at] for at in sorted(self.use.columns)])
-        kept = self._plan.collectLeaves().head()
-        relation = replace_nodes(self.df, self._plan, [(kept, kept.withOutput(there))])
+        # Under the hints for joins that its author gave.
+        kept = replace_nodes(self.df, self.plan, [(relation, relation.withOutput(there))])
         filled = _fill_columns(self.df, [column for at, column in columns.items() if at not in self.use.columns])
         named = [column if at in self.use.columns else next(filled) for at, column in columns.items()]
-        return project_columns(self.df, named, relation)
+        return project_columns(self.df, named, kept)
+
+
+def find_relation(plan: Any) -> Any | None:
+    """The kept rows that Spark has found for all of ``plan``, below its hints for joins; None: for none or parts."""
+    while plan.nodeName() == "ResolvedHint":
+        plan = plan.child()
+    return plan if plan.nodeName() == "InMemoryRelation" else None
 
 
 def _is_whole(node: Any, marked: DataFrame) -> bool:
