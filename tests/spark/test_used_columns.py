@@ -150,7 +150,7 @@ def test_a_hint_for_joins_is_kept_with_the_rows(spark: SparkSession) -> None:
 
 
 def test_a_reader_of_what_is_kept_no_more_computes_it(spark: SparkSession) -> None:
-    """Somebody has cleared Spark's cache while the rows were made; what is kept of their parts is not taken for them."""
+    """Spark's cache was cleared while the rows were made; what is kept of their parts is not taken for them."""
     part = spark.range(9).selectExpr("id as a", "id + 1 as b").persist()
     part.count()
     marked = part.selectExpr("a", "b", "a + b as c").alias(MARK)
