@@ -97,7 +97,7 @@ def test_rows_below_are_counted_on_the_way(spark: SparkSession) -> None:
         assert counted.read() == 20
 
 
-def test_a_hint_for_joins_stays_above_the_kept_rows(spark: SparkSession) -> None:
+def test_rows_under_a_hint_for_joins_are_filled(spark: SparkSession) -> None:
     with persisted(spark.range(30).selectExpr("id as a").hint("broadcast")) as df:
         assert fill_cache(df).rows == 30
 

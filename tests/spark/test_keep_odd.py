@@ -217,7 +217,7 @@ def test_plans_over_what_is_kept_say_the_same(spark: SparkSession, drawn: Any, c
     together = unite_uses(each for _, each in known)
     assert together is not None
     persisted = select_use(marked, together).persist()
-    kept = KeptColumns(persisted, together, plan_anew(persisted).withCachedData())
+    kept = KeptColumns(persisted, together, plan_anew(persisted, spark).withCachedData())
     for df, _ in known:
         over = kept.read(df, MARK)
         assert over.schema == df.schema

@@ -131,7 +131,7 @@ def over_kept(df: DataFrame, marked: DataFrame, use: Use) -> DataFrame:
     """``df`` over what is used, persisted; Spark finds it by its plan afterwards."""
     kept = select_use(marked, use).persist()
     try:
-        return KeptColumns(kept, use, plan_anew(kept).withCachedData()).read(df, MARK)
+        return KeptColumns(kept, use, plan_anew(kept, kept.sparkSession).withCachedData()).read(df, MARK)
     finally:
         # What was found is in the plan.
         kept.unpersist()
@@ -156,7 +156,7 @@ def test_a_reader_of_what_is_kept_no_more_computes_it(spark: SparkSession) -> No
     marked = part.selectExpr("a", "b", "a + b as c").alias(MARK)
     df, use = marked.select("b"), Use(frozenset({1}))
     gone = select_use(marked, use)
-    assert KeptColumns(gone, use, plan_anew(gone).withCachedData()).read(df, MARK) is df
+    assert KeptColumns(gone, use, plan_anew(gone, spark).withCachedData()).read(df, MARK) is df
     part.unpersist()
 
 

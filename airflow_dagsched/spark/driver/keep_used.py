@@ -84,7 +84,7 @@ def _keep_lazy(
     (kept,) = keep_inputs(app, session, (Planned(output, rows, "keep", False),))
     opened = app.open_plan(kept.df)
     app.shelf.keep_beside(output, opened)
-    there = KeptColumns(opened, use, plan_anew(opened).withCachedData())
+    there = KeptColumns(opened, use, plan_anew(opened, opened.sparkSession).withCachedData())
     return tuple(replace(each, df=there.read(each.df, handed.mark)) for each in planned)
 
 

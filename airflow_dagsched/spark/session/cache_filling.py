@@ -42,7 +42,7 @@ class Filled:
 
 def fill_cache(kept: DataFrame) -> Filled:
     """Compute and keep all rows of ``kept``, which is persisted. Raises what any action on it would."""
-    execution = plan_anew(kept)
+    execution = plan_anew(kept, kept.sparkSession)
     plan = execution.withCachedData()
     relation = find_relation(plan)
     # None, where a step beside has cleared Spark's cache since: then nothing can be filled.

@@ -18,7 +18,7 @@ from collections import Counter
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_dagsched.spark.java_objects import find_pattern
-from airflow_dagsched.spark.session.sessions import rebind_frame
+from airflow_dagsched.spark.session.sessions import plan_anew
 
 _ALIAS = re.compile(r"SubqueryAlias `?(\w+__\d+)`?$", re.MULTILINE)
 _NODE = re.compile(r"^[\s:|+-]*(\w+)(.*)$")
@@ -39,7 +39,7 @@ def count_marks(df: DataFrame, session: SparkSession) -> Counter[str]:
 
 def _print_plan(df: DataFrame, session: SparkSession) -> str:
     # With what is cached put in: marks below that are gone. A new execution, for Spark computes one's plans only once.
-    return str(rebind_frame(df, session)._jdf.queryExecution().withCachedData().toString())
+    return str(plan_anew(df, session).withCachedData().toString())
 
 
 def is_bare_scan(df: DataFrame) -> bool:

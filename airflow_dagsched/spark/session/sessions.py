@@ -39,15 +39,15 @@ def make_frame(plan: Any, session: SparkSession) -> DataFrame:
     return ClassicDataFrame(datasets.ofRows(session._jsparkSession, plan), session)
 
 
-def plan_anew(df: DataFrame) -> Any:
-    """A new execution of ``df``: in each one Spark looks only once for what is cached."""
-    return make_frame(df._jdf.queryExecution().analyzed(), df.sparkSession)._jdf.queryExecution()
-
-
 def rebind_frame(df: DataFrame, session: SparkSession) -> DataFrame:
     """``df`` in ``session``: the same plan, planned anew when executed, so that it finds what is cached by then."""
     # The analysed plan: names in it are resolved, so the reader's views and settings change nothing.
     return make_frame(df._jdf.logicalPlan(), session)
+
+
+def plan_anew(df: DataFrame, session: SparkSession) -> Any:
+    """A new execution of ``df`` in ``session``: in each one Spark looks only once for what is cached."""
+    return rebind_frame(df, session)._jdf.queryExecution()
 
 
 def enter_session(session: SparkSession, step: str, description: str) -> None:
