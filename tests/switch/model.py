@@ -183,6 +183,8 @@ class Model:
 
     def go_on(self, world: World, epoch: int, driver: Driver, batch: int) -> Iterator[tuple[str, World]]:
         match driver.phase:
+            case "starting" | "vetted" if driver.halted and self.is_carried(world, epoch):
+                yield f"driver {epoch} ends", put_driver(world, epoch, None)
             case "starting" if self.is_carried(world, epoch):
                 yield f"driver {epoch} has its graph", put_driver(world, epoch, driver._replace(phase="vetted"))
             case "vetted" if not self.stories[world.story].epochs[1].drained or 1 in dict(world.drivers):

@@ -216,7 +216,9 @@ class Switches(RuleBasedStateMachine):
     def go_on(self, epoch: int, query: str, count: int) -> None:
         driver = self.drivers[epoch]
         self.ended.pop(epoch, None)
-        if not driver.started and self.is_carried(epoch):
+        if not driver.started and driver.halted and self.is_carried(epoch):
+            del self.drivers[epoch]
+        elif not driver.started and self.is_carried(epoch):
             driver.vetted = True
             if self.is_handed(epoch):
                 self.start(epoch, driver)
