@@ -4,9 +4,13 @@
 
     wide: the flights of a year with weather, plane, airline, airport   36 columns ──> by_carrier, by_weather, by_age
                                                                                        7 columns of it, together
-With ``--stored`` another application stores what the readers read. Both ways in one session, in turn: processor seconds
-of the steps, bytes that are kept, or stored. Java has its quick compiler, as launch tasks choose it. The first round,
-in which Java learns, is left out of the medians.
+    spark    all columns, compressed as Spark does it
+    all      all columns, as they are kept where nobody knows which are read: where they fit, not compressed
+    used     the seven
+
+With ``--stored`` another application stores what the readers read, all or the seven. All ways in one session, in turn:
+processor seconds of the steps, bytes that are kept, or stored. Java is told what launch tasks tell it. The first
+round, in which Java learns, is left out of the medians.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -29,6 +33,7 @@ from airflow_dagsched.launch.protocol.events import StepDone
 from airflow_dagsched.launch.protocol.manifest import Manifest, StepSpec
 from airflow_dagsched.launch.protocol.payload import Call
 from airflow_dagsched.spark.driver.engine import run_group
+from airflow_dagsched.spark.session.compression import COMPRESSED
 from airflow_dagsched.spark.session.opening import start_spark
 from airflow_dagsched.spark.steps.payload import Payload
 from airflow_dagsched.version import __version__
@@ -38,7 +43,7 @@ from benchmarks.processor_time import count_cpu_s
 from benchmarks.results_file import RESULTS, put_down
 from demo import flights_data
 
-Way = Literal["all", "used"]
+Way = Literal["spark", "all", "used"]
 WEATHER = ("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib")
 
 
@@ -109,6 +114,7 @@ def gather_input(spark: SparkSession, year: Path, folder: Path, times: int) -> P
 
 def _make_manifest(folder: Path, scratch: Path, way: Way, *, stored: bool) -> Manifest:
     narrow = {"": READ} if way == "used" else {}
+    session = {"wide": {COMPRESSED: "true"}} if way == "spark" else {}
     steps = (
         StepSpec("wide", "wide", store=("",) if stored else (), way="this file", narrow=narrow),
         *(
@@ -118,7 +124,8 @@ def _make_manifest(folder: Path, scratch: Path, way: Way, *, stored: bool) -> Ma
     )
     return Manifest(
         __version__, "3.11", "dag", "columns", "launch", "run", 1, 0, str(scratch), "", "2013",
-        tuple(each.id for each in steps), steps, context={"folder": str(folder)}, keep_columns=way,
+        tuple(each.id for each in steps), steps, context={"folder": str(folder)}, session=session,
+        keep_columns="used" if way == "used" else "all",
     )  # fmt: skip
 
 
@@ -136,7 +143,7 @@ def open_session() -> SparkSession:
 
 def measure(spark: SparkSession, folder: Path, scratch: Path, rounds: int, *, stored: bool) -> dict[str, Any]:
     """The rounds of each way, their medians and what these are to each other."""
-    ways: tuple[Way, ...] = ("all", "used")
+    ways: tuple[Way, ...] = ("all", "used") if stored else ("spark", "all", "used")
     runs: dict[Way, list[dict[str, float]]] = {way: [] for way in ways}
     for at in range(rounds + 1):
         # The other first in each round: who comes second finds more compiled.
@@ -144,8 +151,12 @@ def measure(spark: SparkSession, folder: Path, scratch: Path, rounds: int, *, st
             runs[way].append(run_once(spark, folder, scratch / way, way, stored=stored))
             print(at, way, runs[way][-1], flush=True)
     medians = {way: {name: median(run[name] for run in each[1:]) for name in each[0]} for way, each in runs.items()}
-    ratios = {name: round(used / medians["all"][name], 3) for name, used in medians["used"].items()}
-    return {"rounds": runs, "medians": medians, "used / all": ratios}
+    ratios = {f"used / {way}": _divide(medians["used"], medians[way]) for way in ways if way != "used"}
+    return {"rounds": runs, "medians": medians, "ratios": ratios}
+
+
+def _divide(used: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value / other[name], 3) for name, value in used.items()}
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
@@ -163,7 +174,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     scratch = folder / "scratch" / "columns"
     tables = gather_input(spark, data.year(folder), scratch / "input", asked.times)
     measured = measure(spark, tables, scratch, asked.rounds, stored=asked.stored)
-    print(json.dumps({**measured["medians"], "used / all": measured["used / all"]}, indent=1))
+    print(json.dumps({**measured["medians"], **measured["ratios"]}, indent=1))
     case = f"{'stored' if asked.stored else 'kept'}, each flight {asked.times} times"
     put_down(asked.json, **{"machine": machine.facts(), case: measured})
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from airflow_dagsched.class_archives.make import Request, make_file, make_on_shelf, request_archive
 from airflow_dagsched.class_archives.spark_home import locate_spark_submit
-from airflow_dagsched.launch.managers.compiler import DRIVER, EXECUTOR, LIGHT_COMPILER
+from airflow_dagsched.launch.managers.short_java import DRIVER, EXECUTOR, LIGHT_COMPILER, LIGHT_LOCAL
 
 MASTER = "local[2]"
 CACHE, SWITCH = "AIRFLOW__DAGSCHED__CACHE_DIR", "AIRFLOW__DAGSCHED__CLASS_ARCHIVE"
@@ -20,8 +20,10 @@ CONF = {"spark.driver.memory": "2g"}
 """The same for every way to run a case."""
 PLAIN = {**CONF, DRIVER: "", EXECUTOR: ""}
 """Java as it comes: without what a launch task chooses for it, as a DAG of spark-submits runs today."""
-LIGHT = {**CONF, DRIVER: LIGHT_COMPILER, EXECUTOR: LIGHT_COMPILER}
-"""Java's quick compiler alone, as a launch task chooses it for short applications; a person may, too."""
+LIGHT = {**CONF, DRIVER: LIGHT_LOCAL, EXECUTOR: ""}
+"""What a launch task chooses for Java in short applications in this machine; a person may, too."""
+LIGHT_REMOTE = {**CONF, DRIVER: LIGHT_COMPILER, EXECUTOR: LIGHT_COMPILER}
+"""The same on a cluster."""
 
 
 def make_archive() -> None:

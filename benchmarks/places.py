@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from benchmarks.home import MASTER, changed_environment, make_executor_archive
+from benchmarks.home import LIGHT, LIGHT_REMOTE, MASTER, changed_environment, make_executor_archive
 
 Kind = Literal["local", "standalone"]
 THEIRS = "AIRFLOW__DAGSCHED__EXECUTOR_CLASS_ARCHIVE"
@@ -17,14 +17,15 @@ WORKERS, WORKER_CORES, WORKER_MB = 2, 1, 2048
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``conf``: what every application has there."""
+    """``conf``: what every application has there; ``light``: what a launch task chooses for Java there, besides."""
 
     name: str
     master: str
+    light: Mapping[str, str]
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
-LOCAL = Place(MASTER, MASTER)
+LOCAL = Place(MASTER, MASTER, LIGHT)
 
 
 @contextmanager
@@ -34,7 +35,7 @@ def open_place(kind: Kind) -> Iterator[Place]:
         yield LOCAL
         return
     with open_cluster() as master, changed_environment({THEIRS: make_executor_archive()}):
-        yield Place(f"{WORKERS} workers, standalone", master, ON_LOOPBACK)
+        yield Place(f"{WORKERS} workers, standalone", master, LIGHT_REMOTE, ON_LOOPBACK)
 
 
 @contextmanager

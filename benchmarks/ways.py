@@ -7,8 +7,8 @@
     planned           step - step - step - ...   what the launch tasks submit
     by_hand           program                    all steps in one, as one person would write it, without any of this
 
-    planned_light     as planned, cold: with what a launch task chooses of itself, Java's quick compiler and an archive
-    by_hand_light     as by hand, with the same compiler and the same archive
+    planned_light     as planned, cold: with what a launch task chooses of itself for Java, and an archive
+    by_hand_light     as by hand, with the same of both
     planned_warming   as planned_light, where the first application stays for all that comes after it
     planned_warm      as planned_light, handed to an application that stays from a run before
 
@@ -32,7 +32,7 @@ from msgspec.structs import replace
 from airflow_dagsched.launch.protocol.interval import Interval
 from benchmarks.cases import Case
 from benchmarks.clock import Clock, Taken
-from benchmarks.home import CONF, LIGHT, PLAIN, SWITCH, changed_environment
+from benchmarks.home import CONF, PLAIN, SWITCH, changed_environment
 from benchmarks.places import LOCAL, Place
 from benchmarks.warm import COLD, STAYING, ended_at_exit
 
@@ -80,22 +80,22 @@ def planned(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
 
 
 def planned_light(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
-    """As planned, with the quick compiler and an archive."""
-    return _launch_all(case, folders, place, "planned", LIGHT, archive="auto")
+    """As planned, with what a launch task chooses for Java, and an archive."""
+    return _launch_all(case, folders, place, "planned", place.light, archive="auto")
 
 
 def planned_warming(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
     """As planned_light, where the first application stays for what comes after it."""
     with ended_at_exit():
-        return _launch_all(case, folders, place, "planned", LIGHT, archive="auto", warm=STAYING)
+        return _launch_all(case, folders, place, "planned", place.light, archive="auto", warm=STAYING)
 
 
 def planned_warm(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
     """As planned_light, handed to the application that stays from a run before, which counts nowhere."""
     with ended_at_exit():
-        _launch_all(case, folders, place, "planned", LIGHT, archive="auto", warm=STAYING)
+        _launch_all(case, folders, place, "planned", place.light, archive="auto", warm=STAYING)
         folders.clear()
-        return _launch_all(case, folders, place, "planned", LIGHT, archive="auto", warm=STAYING)
+        return _launch_all(case, folders, place, "planned", place.light, archive="auto", warm=STAYING)
 
 
 def per_step(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
@@ -132,14 +132,14 @@ def per_step_by_hand(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
 
 
 def by_hand_light(case: Case, folders: Folders, place: Place = LOCAL) -> Run:
-    """The same, with the quick compiler and an archive."""
+    """The same, with what a launch task chooses for Java, and an archive."""
     from airflow_dagsched.class_archives.spark_home import locate_spark_submit
     from airflow_dagsched.provider.submission.class_archive import ClassArchive
 
     submit = locate_spark_submit()
     assert submit is not None
     with changed_environment({SWITCH: "auto"}):
-        given = ClassArchive().give(submit, place.master, LIGHT, os.environ)
+        given = ClassArchive().give(submit, place.master, place.light, os.environ)
     return _submit_programs(case, folders, place, given.settings, given.environment)
 
 

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from airflow_dagsched.launch.class_archive.recipe import join_options, list_using_options
-from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
+from airflow_dagsched.launch.managers.short_java import LIGHT_COMPILER
 
 _HOME = tempfile.mkdtemp(prefix="dagsched-airflow-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)

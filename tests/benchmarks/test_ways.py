@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from airflow_dagsched.launch.managers.compiler import DRIVER, EXECUTOR, LIGHT_COMPILER
+from airflow_dagsched.launch.managers.short_java import DRIVER, EXECUTOR, LIGHT_COMPILER, LIGHT_LOCAL
 from airflow_dagsched.provider.submission import class_archive
 from benchmarks import ways
 from benchmarks.cases import BACKFILL, CLUSTER, FLIGHTS, TPCH, TWO_GROUPS, Case
 from benchmarks.clock import Taken
-from benchmarks.home import SWITCH
-from benchmarks.places import LOCAL
+from benchmarks.home import LIGHT_REMOTE, SWITCH
+from benchmarks.places import LOCAL, Place
 from benchmarks.ways import WAYS, Folders, Run, dataflow
 
 PLAIN = ("per_step", "per_step_by_hand", "planned", "by_hand")
 ARCHIVE = "-XX:SharedArchiveFile=there"
+CLUSTERED = Place("a cluster", "spark://there", LIGHT_REMOTE)
 
 
 @pytest.fixture
@@ -53,9 +54,14 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
 
 
 @pytest.mark.parametrize("name", list(WAYS))
-def test_ways_that_are_compared_have_the_same_java(name: str, said: list[Mapping[str, str]], tmp_path: Path) -> None:
-    WAYS[name](FLIGHTS, Folders(tmp_path, tmp_path / "out", tmp_path / "work"), LOCAL)
-    options = ("", "") if name in PLAIN else (f"{LIGHT_COMPILER} {ARCHIVE}", LIGHT_COMPILER)
+@pytest.mark.parametrize(
+    ("place", "driver", "executor"), [(LOCAL, LIGHT_LOCAL, ""), (CLUSTERED, LIGHT_COMPILER, LIGHT_COMPILER)]
+)
+def test_ways_that_are_compared_have_the_same_java(
+    name: str, place: Place, driver: str, executor: str, said: list[Mapping[str, str]], tmp_path: Path
+) -> None:
+    WAYS[name](FLIGHTS, Folders(tmp_path, tmp_path / "out", tmp_path / "work"), place)
+    options = ("", "") if name in PLAIN else (f"{driver} {ARCHIVE}", executor)
     assert {(settings[DRIVER], settings[EXECUTOR]) for settings in said} == {options}
 
 

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from airflow_dagsched.errors import DoesNotFit, InvalidInput, LaunchRefused
 from airflow_dagsched.launch.escalation.levels import LEVELS
-from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
 from airflow_dagsched.launch.managers.declared import merge_live_and_declared
 from airflow_dagsched.launch.managers.executors import SMALLEST_HEAP_MB, Submission, size_executors, split_memory
 from airflow_dagsched.launch.managers.kubernetes.submit import REQUIRED, TEMPLATE, make_pod_template
 from airflow_dagsched.launch.managers.settings import COMMON, make_submission
+from airflow_dagsched.launch.managers.short_java import LIGHT_COMPILER, LIGHT_LOCAL
 from airflow_dagsched.launch.managers.standalone.submit import check_offered
 from airflow_dagsched.launch.managers.standalone.tokens import Offer, format_resources, format_worker_properties
 from airflow_dagsched.model.cluster import Cluster, Free, Worker
@@ -155,7 +155,7 @@ def test_where_all_is_busy_any_worker_will_do(manager: str) -> None:
 def test_local_is_one_heap() -> None:
     where = Cluster(manager="local", workers=(Worker(id="here", host="h", cores=4, memory_mb=8000),))
     group = plan(drawn("a", a={"memory_mb": 3000}), where).groups[0]
-    light = {"spark.driver.defaultJavaOptions": LIGHT_COMPILER}
+    light = {"spark.driver.defaultJavaOptions": LIGHT_LOCAL}
     assert make_submission(group, where, LEVELS[1].memory_factor).conf == {
         **COMMON,
         **light,

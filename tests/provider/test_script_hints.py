@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
+from airflow_dagsched.launch.managers.short_java import LIGHT_COMPILER
 from airflow_dagsched.provider.submission.script_hints import DOWNLOADED, HOME, LAUNCHER_OPTIONS, find_hints
 from airflow_dagsched.provider.submission.spark_submit import FollowedSubmit
 

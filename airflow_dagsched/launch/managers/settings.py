@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from airflow_dagsched.launch.managers.compiler import DRIVER, EXECUTOR, choose_compiler
 from airflow_dagsched.launch.managers.executors import Executors, Submission, size_executors
 from airflow_dagsched.launch.managers.kubernetes.submit import POD, make_kubernetes_submission
 from airflow_dagsched.launch.managers.local.submit import make_local_submission
+from airflow_dagsched.launch.managers.short_java import choose_java_options
 from airflow_dagsched.launch.managers.standalone.submit import make_standalone_submission
 from airflow_dagsched.launch.managers.yarn.submit import make_yarn_submission
 from airflow_dagsched.model.cluster import Cluster
@@ -58,7 +58,7 @@ def make_submission(
         asked = size_executors(group, cluster, memory_factor, settings)
         found = _make_remote_submission(group, cluster, asked, exact=exact, pod=pod)
     cpus = {"spark.task.cpus": str(task_cores)} if task_cores > 1 else {}
-    java = choose_compiler(group, *((DRIVER,) if cluster.manager == "local" else (DRIVER, EXECUTOR)))
+    java = choose_java_options(group, cluster)
     return replace(found, conf={**COMMON, **java, **cpus, **found.conf})
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from airflow_dagsched.class_archives.spark_home import DRIVER_PYTHON, find_home_script, find_spark_home
-from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
+from airflow_dagsched.launch.managers.short_java import LIGHT_COMPILER
 
 HOME = "SPARK_HOME"
 LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"

@@ -1,4 +1,4 @@
-"""What Java makes of the options that choose its compiler."""
+"""What Java makes of the options that it is told."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import subprocess
 
 from airflow_dagsched.class_archives.spark_home import find_java
-from airflow_dagsched.launch.managers.compiler import LIGHT_COMPILER
+from airflow_dagsched.launch.managers.short_java import LIGHT_COMPILER, LIGHT_LOCAL
 
 
 def read_flags(options: str) -> dict[str, str]:
@@ -25,3 +25,14 @@ def test_the_quick_compiler_has_the_room_of_both():
     assert light["TieredStopAtLevel"] == "1"
     assert light["ReservedCodeCacheSize"] == own["ReservedCodeCacheSize"]
     assert int(bare["ReservedCodeCacheSize"]) < int(own["ReservedCodeCacheSize"]), "the option is needed no more"
+
+
+def test_a_heap_begins_as_large_as_it_may_become() -> None:
+    small, whole = (read_flags(f"-Xmx512m {options}") for options in (LIGHT_COMPILER, LIGHT_LOCAL))
+    assert (whole["InitialHeapSize"], whole["MaxHeapSize"]) == (str(512 << 20), str(512 << 20))
+    assert int(small["InitialHeapSize"]) < 512 << 20, "the option is needed no more"
+
+
+def test_an_author_s_own_size_of_the_heap_wins() -> None:
+    """Their options come behind, and nothing is said on standard output."""
+    assert read_flags(f"{LIGHT_LOCAL} -Xms64m -Xmx256m")["InitialHeapSize"] == str(64 << 20)
