@@ -216,12 +216,8 @@ class Switches(RuleBasedStateMachine):
     def go_on(self, epoch: int, query: str, count: int) -> None:
         driver = self.drivers[epoch]
         self.ended.pop(epoch, None)
-        if not driver.started and driver.halted and self.is_carried(epoch):
-            del self.drivers[epoch]
-        elif not driver.started and self.is_carried(epoch):
-            driver.vetted = True
-            if self.is_handed(epoch):
-                self.start(epoch, driver)
+        if not driver.started and self.is_carried(epoch):
+            self.await_state(epoch, driver)
         elif not driver.started:
             self.start(epoch, driver)
         elif driver.running.get(query) == "computed":
@@ -232,6 +228,14 @@ class Switches(RuleBasedStateMachine):
             self.plan(epoch, query, driver, count)
         elif not driver.running:
             del self.drivers[epoch]
+
+    def await_state(self, epoch: int, driver: Driver) -> None:
+        if driver.halted:
+            del self.drivers[epoch]
+            return
+        driver.vetted = True
+        if self.is_handed(epoch):
+            self.start(epoch, driver)
 
     def is_carried(self, epoch: int) -> bool:
         """Whether it has not taken over yet the state that is handed on to it."""

@@ -24,7 +24,9 @@ LIGHT_LOCAL = f"{LIGHT_COMPILER} {WHOLE_HEAP}"
 """Where the driver has the rows. Elsewhere it shares the Airflow worker's host with others, and has few objects;
 executors' heaps hardly grow in a short application.
 """
-DRIVER, EXECUTOR = "spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"
+CHOICES = frozenset({LIGHT_COMPILER, LIGHT_LOCAL})
+"""By its value it is known that what a setting says was chosen here."""
+DRIVER, EXECUTOR = JAVA_OPTIONS = ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions")
 
 
 def choose_java_options(group: Group, cluster: Cluster) -> Mapping[str, str]:
@@ -33,4 +35,4 @@ def choose_java_options(group: Group, cluster: Cluster) -> Mapping[str, str]:
         return {}
     if cluster.manager == "local":
         return {DRIVER: LIGHT_LOCAL}
-    return dict.fromkeys((DRIVER, EXECUTOR), LIGHT_COMPILER)
+    return dict.fromkeys(JAVA_OPTIONS, LIGHT_COMPILER)

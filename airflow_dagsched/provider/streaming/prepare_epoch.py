@@ -14,7 +14,7 @@ import msgspec
 
 from airflow_dagsched.launch.escalation.levels import LEVELS
 from airflow_dagsched.launch.managers.author_sizes import name_options
-from airflow_dagsched.launch.managers.short_java import DRIVER, EXECUTOR, LIGHT_COMPILER, LIGHT_LOCAL
+from airflow_dagsched.launch.managers.short_java import CHOICES, JAVA_OPTIONS
 from airflow_dagsched.launch.protocol.class_path import DRIVER_CLASS_PATH
 from airflow_dagsched.launch.protocol.manifest import hash_content
 from airflow_dagsched.launch.secrecy.java_options import hide_java_options
@@ -70,7 +70,6 @@ SHIPPED = {
 """Arguments of a launch task that say what an application is started with -> the settings that they are."""
 SHOWN = ("context", "steps", "sources", "queries", "session", "application")
 """What of the manifest may hold secrets."""
-JAVA = (DRIVER, EXECUTOR)
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ def settle_conf(rendered: Rendered, planned: Mapping[str, str]) -> dict[str, str
     """The settings of an application that runs for weeks, where the plan's are for a group that ends."""
     conf = {**FOR_WEEKS, **planned}
     # What Java is told for minutes does not pay for more.
-    light = {name for name in JAVA if conf.get(name) in (LIGHT_COMPILER, LIGHT_LOCAL)} - rendered.settings.keys()
+    light = {name for name in JAVA_OPTIONS if conf.get(name) in CHOICES} - rendered.settings.keys()
     return {name: value for name, value in conf.items() if name not in light}
 
 
@@ -243,7 +242,7 @@ def _describe_start(
     task: StreamTask, rendered: Rendered, chosen: Chosen, places: EpochPlaces, conf: Mapping[str, str]
 ) -> tuple[str, StartCommand]:
     """The text of the settings' file, and how the driver program is started with it."""
-    author = frozenset({*rendered.named, *FOR_WEEKS, *JAVA})
+    author = frozenset({*rendered.named, *FOR_WEEKS, *JAVA_OPTIONS})
     hidden, java = hide_java_options(conf, rendered.masking, {})
 
     def look_at(settings: Mapping[str, str], more: frozenset[str]) -> None:
